@@ -1,0 +1,32 @@
+# Everything starts here: `make demo` and `make test` set up all they need.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help demo test lint format clean
+
+help:
+	@echo "make demo    train, translate and score on the generated demo corpus"
+	@echo "make test    run all tests"
+	@echo "make lint    ruff and mypy"
+	@echo "make format  rewrite the code as ruff likes it"
+
+$(READY): setup.py pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv build runs data

@@ -1,0 +1,1 @@
+"""The embedded engine: configs, text, batches, the network, search, training, checkpoints."""

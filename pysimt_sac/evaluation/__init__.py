@@ -1,0 +1,1 @@
+"""Scoring translations and telling whether a difference is real."""

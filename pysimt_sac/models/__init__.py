@@ -1,0 +1,1 @@
+"""Trainable models that run on either host; one file per algorithm."""

@@ -1,0 +1,47 @@
+"""Packaging. Linters and tests are configured in pyproject.toml."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = next(
+    line.split('"')[1]
+    for line in (HERE / "pysimt_sac/__init__.py").read_text().splitlines()
+    if line.startswith("__version__")
+)
+
+setup(
+    name="pysimt_sac",
+    version=VERSION,
+    description="Reinforcement learning for machine translation: Soft Actor-Critic and its peers, as a pysimt plugin",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    python_requires=">=3.11",
+    packages=find_packages(include=["pysimt_sac", "pysimt_sac.*"]),
+    package_data={"pysimt_sac": ["py.typed"]},
+    install_requires=[
+        "torch>=2.6,<3",
+        "numpy>=1.26",
+        "sacrebleu>=2.4",
+        "sacremoses>=0.1",
+        "subword-nmt>=0.3.8",
+        "tensorboard>=2.15",
+        "tqdm>=4.60",
+    ],
+    extras_require={
+        "dev": ["pytest>=8", "hypothesis>=6", "ruff>=0.6", "mypy>=1.11", "types-tqdm"],
+    },
+    entry_points={
+        "console_scripts": ["pysimt = pysimt_sac.cli:main", "pysimt-sac = pysimt_sac.cli:main_sac"],
+    },
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "License :: OSI Approved :: MIT License",
+        "Programming Language :: Python :: 3.11",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+)
