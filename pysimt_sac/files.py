@@ -41,44 +41,44 @@ def make_folder(path: Path) -> Path:
 
 
 def read_lines(path: Path, what: str = "text file") -> list[str]:
-    """All lines of a UTF-8 text file, plain or `.gz`, without their line ends.
+    """All lines of a text file, as `stream_lines` gives them."""
+    return list(stream_lines(path, what))
+
+
+def stream_lines(path: Path, what: str = "text file") -> Iterator[str]:
+    """The lines of a UTF-8 text file, plain or `.gz`, one after the other, without their line ends.
 
     Only the newline separates lines, so that line numbers agree with every other tool's.
     """
     require_file(path, what)
     try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
+            for number, raw in enumerate(stream, start=1):
+                yield decode_line(raw.removesuffix(b"\n"), number, path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError("broken gzip file", path, "fetch or compress it again") from error
     except OSError as error:
         raise UserError(f"cannot be read: {why(error)}", path) from error
+
+
+def decode_line(raw: bytes, number: int, path: Path) -> str:
+    """A line as text, or the reason why it is none; invisible characters would silently become part of a word."""
     try:
-        text = raw.decode("utf-8")
+        line = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
         hint = f"convert it, e.g. iconv -f latin1 -t utf-8 {path.name}"
-        raise UserError(f"line {line} is not valid UTF-8", path, hint) from error
-    check_characters(text, path)
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return lines
-
-
-def check_characters(text: str, path: Path) -> None:
-    """Refuse the invisible characters that would silently become part of a word."""
-    if text.startswith(BOM):
+        raise UserError(f"line {number} is not valid UTF-8", path, hint) from error
+    if number == 1 and line.startswith(BOM):
         hint = f"remove it, e.g. sed -i '1s/^\\xEF\\xBB\\xBF//' {path.name}"
         raise UserError("begins with a byte-order mark", path, hint)
     for character, name, fix in (
         ("\0", "a NUL byte", "tr -d '\\000'"),
         ("\r", "a carriage return (Windows line ends?)", "tr -d '\\r'"),
     ):
-        position = text.find(character)
-        if position >= 0:
-            line = text.count("\n", 0, position) + 1
+        if character in line:
             hint = f"remove it, e.g. {fix} < {path.name} > fixed.txt"
-            raise UserError(f"line {line} has {name}", path, hint)
+            raise UserError(f"line {number} has {name}", path, hint)
+    return line
 
 
 def sync_folder(path: Path) -> None:

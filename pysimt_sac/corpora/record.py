@@ -1,0 +1,95 @@
+"""What was prepared: `corpus.json`, with which a result can name its data, and the table a user sees at the end.
+
+Called at the end of every preparation. The record holds no dates or paths, so that equal data have equal records.
+"""
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from pysimt_sac import __version__
+from pysimt_sac.corpora.vocabulary_builder import SPECIAL_TOKENS, count_words
+from pysimt_sac.files import atomic_write, stream_lines
+
+RECORD_NAME = "corpus.json"
+
+
+@dataclass(frozen=True)
+class TextStatistics:
+    """One text file in numbers. unknown: the share of its tokens that the vocabulary does not have."""
+
+    file: str
+    sentences: int
+    tokens: int
+    types: int
+    unknown: float
+
+
+def text_statistics(path: Path, vocabulary: Iterable[str]) -> TextStatistics:
+    """Count a text file against a vocabulary."""
+    known = {*vocabulary, *SPECIAL_TOKENS}
+    sentences = 0
+
+    def lines() -> Iterable[str]:
+        nonlocal sentences
+        for line in stream_lines(path):
+            sentences += 1
+            yield line
+
+    counts = count_words(lines())
+    tokens = counts.total()
+    unknown = sum(count for word, count in counts.items() if word not in known)
+    return TextStatistics(path.name, sentences, tokens, len(counts), unknown / tokens if tokens else 0.0)
+
+
+def summary_table(statistics: Sequence[TextStatistics]) -> list[str]:
+    """The statistics as lines of text for people."""
+    width = max([len("file"), *(len(row.file) for row in statistics)])
+    lines = [f"{'file':{width}}  sentences     tokens    types  unknown"]
+    for row in statistics:
+        unknown = f"{100 * row.unknown:.2f}%"
+        lines.append(f"{row.file:{width}}  {row.sentences:9,}  {row.tokens:9,}  {row.types:7,}  {unknown:>7}")
+    return lines
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """The versions of all that shapes prepared text."""
+    found = {"pysimt_sac": __version__, "python": platform.python_version()}
+    for package in ("sacremoses", "subword-nmt"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def write_record(
+    folder: Path,
+    corpus: str,
+    settings: Mapping[str, object],
+    inputs: Mapping[str, str],
+    statistics: Sequence[TextStatistics],
+) -> None:
+    """Describe a prepared folder, all of whose files are written; `inputs` are names and checksums of what was read."""
+    files = {path.name: checksum(path) for path in sorted(folder.iterdir()) if path.name != RECORD_NAME}
+    record = {
+        "corpus": corpus,
+        "settings": dict(settings),
+        "versions": versions(),
+        "inputs": dict(inputs),
+        "files": files,
+        "statistics": [asdict(row) for row in statistics],
+    }
+    with atomic_write(folder / RECORD_NAME) as stream:
+        json.dump(record, stream, ensure_ascii=False, indent=2)
+        stream.write("\n")
