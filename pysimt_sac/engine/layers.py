@@ -188,7 +188,7 @@ class ConditionalGRUDecoder(nn.Module):
         )  # fmt: skip
         inputs_TB3H = F.linear(emb_TBE, cell0.weight_ih, cell0.bias_ih)
         bias_BS = (memory.mask_BS == 0) * MASKED
-        return ConditionalGRU.apply(inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return]
+        return ConditionalGRU.apply(inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return, no-untyped-call]
 
     def unroll_step_by_step(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
         """The same, for the attentions and activations whose gradient we have not written out."""

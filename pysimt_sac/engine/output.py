@@ -47,7 +47,7 @@ def linear_cross_entropy(layer: nn.Linear, x_NE: Tensor, targets_N: Tensor) -> T
     """The summed cross-entropy of `layer(x)`'s softmax."""
     if not torch.is_grad_enabled():
         return nn.functional.cross_entropy(layer(x_NE), targets_N, reduction="sum")
-    return LinearCrossEntropy.apply(x_NE, layer.weight, layer.bias, targets_N)  # type: ignore[no-any-return]
+    return LinearCrossEntropy.apply(x_NE, layer.weight, layer.bias, targets_N)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class Dropout(nn.Dropout):

@@ -197,5 +197,5 @@ def run_gru_layer(inputs_TBE: Tensor, weights: list[list[Tensor]]) -> Tensor:
     inputs_DNE = torch.stack(orders).flatten(1, 2)
     projected = torch.baddbmm(ih_bias_D3H.unsqueeze(1), inputs_DNE, ih_D3HE.transpose(1, 2))
     inputs_DTB3H = projected.unflatten(1, inputs_TBE.shape[:2])
-    h_DTBH = GRULayer.apply(inputs_DTB3H, hh_D3HH, hh_bias_D3H.unsqueeze(1))
+    h_DTBH = GRULayer.apply(inputs_DTB3H, hh_D3HH, hh_bias_D3H.unsqueeze(1))  # type: ignore[no-untyped-call]
     return torch.cat([h_DTBH[0], *(h.flip(0) for h in h_DTBH[1:])], -1)
