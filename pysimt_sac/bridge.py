@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.errors import UserError
+from pysimt_sac.files import make_folder
 
 
 def reserve_device(name: str) -> Any:
@@ -94,6 +95,7 @@ def translate(args: argparse.Namespace) -> int:
         raise UserError("only the embedded engine translates standard input", "-s", "set PYSIMT_SAC_HOST=embedded")
     if args.func == "sample":
         raise UserError("only the embedded engine samples", "-f sample", "set PYSIMT_SAC_HOST=embedded")
+    make_folder(Path(args.output).parent)  # pysimt would fail without it
     reserve_device(args.device_id)
     from pysimt import logger
     from pysimt.utils.misc import fix_seed

@@ -1,0 +1,41 @@
+"""The chunked output loss equals torch's cross-entropy; our dropout keeps the mean."""
+
+import pytest
+import torch
+from torch import nn
+
+from pysimt_sac.engine import output
+from pysimt_sac.engine.output import Dropout, linear_cross_entropy
+
+
+@pytest.mark.parametrize("n_positions", [1, 7, 20])
+def test_equals_torchs_cross_entropy_with_its_gradients(n_positions, monkeypatch):
+    monkeypatch.setattr(output, "CHUNK", 7)
+    torch.manual_seed(0)
+    layer = nn.Linear(5, 11).double()
+    x = torch.randn(n_positions, 5, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(0, 11, (n_positions,))
+    variables = [x, layer.weight, layer.bias]
+    ours = linear_cross_entropy(layer, x, targets)
+    reference = nn.functional.cross_entropy(layer(x), targets, reduction="sum")
+    torch.testing.assert_close(ours, reference)
+    mine, theirs = torch.autograd.grad(3 * ours, variables), torch.autograd.grad(3 * reference, variables)
+    for one, other in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_hopeless_target_has_a_finite_loss():
+    layer = nn.Linear(1, 2)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[500.0], [-500.0]]))
+        layer.bias.zero_()
+    assert linear_cross_entropy(layer, torch.ones(1, 1), torch.tensor([1])).item() == pytest.approx(1000)
+
+
+def test_dropout_zeroes_its_share_scales_the_rest_and_rests_in_evaluation():
+    torch.manual_seed(0)
+    dropout, x = Dropout(0.25), torch.ones(100_000)
+    dropped = dropout(x)
+    assert dropped.unique().tolist() == pytest.approx([0, 1 / 0.75])
+    assert (dropped == 0).double().mean().item() == pytest.approx(0.25, abs=0.01)
+    assert torch.equal(dropout.eval()(x), x)
