@@ -1,0 +1,96 @@
+"""A corpus so small that training on it takes a second: `toy` is a folder of its own for every test that asks.
+
+The task is to say a sentence of twelve words backwards, in capitals.
+"""
+
+import os
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+# Before torch is imported, here and in the processes that tests start: no test is large enough for two threads, and
+# the embedded engine is tested with it, whatever else is installed.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("PYSIMT_SAC_HOST", "embedded")
+
+WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
+CONFIG = """\
+[train]
+model_type: SimultaneousNMT
+seed: 1
+lr: 0.01
+batch_size: 20
+max_epochs: 2
+eval_metrics: bleu,loss
+eval_freq: 0
+eval_max_len: 10
+checkpoint_freq: 0
+n_checkpoints: 0
+disp_freq: 2
+save_path: {folder}/runs
+
+[model]
+direction: src:Text -> trg:Text
+emb_dim: 8
+enc_dim: 16
+dec_dim: 16
+dropout_emb: 0.1
+
+[data]
+train_set: {{'src': '{folder}/train.src', 'trg': '{folder}/train.trg'}}
+val_set: {{'src': '{folder}/val.src', 'trg': '{folder}/val.trg'}}
+test_set: {{'src': '{folder}/test.src', 'trg': '{folder}/test.trg'}}
+
+[vocabulary]
+src: {folder}/vocab.src
+trg: {folder}/vocab.trg
+"""
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A folder with a parallel corpus, its vocabularies, and a configuration that trains on it."""
+
+    folder: Path
+    config: Path
+    src: Path
+    trg: Path
+    val_src: Path
+    val_trg: Path
+    test_src: Path
+    test_trg: Path
+    src_vocab: Path
+    trg_vocab: Path
+
+    @property
+    def run_folder(self) -> Path:
+        """Where a run of the configuration goes; it is not there before."""
+        return self.folder / "runs" / "toy"
+
+
+def write_split(folder: Path, name: str, size: int, rng: random.Random) -> None:
+    """Sentences of two to six words, and their translations."""
+    sentences = [rng.choices(WORDS, k=rng.randint(2, 6)) for _ in range(size)]
+    (folder / f"{name}.src").write_text("".join(" ".join(words) + "\n" for words in sentences))
+    (folder / f"{name}.trg").write_text("".join(" ".join(words[::-1]).upper() + "\n" for words in sentences))
+
+
+@pytest.fixture()
+def toy(tmp_path: Path) -> Toy:
+    """A fresh toy corpus and configuration."""
+    from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, write_vocabulary
+
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    rng = random.Random(1)
+    for name, size in (("train", 200), ("val", 12), ("test", 6)):
+        write_split(folder, name, size, rng)
+    for side in ("src", "trg"):
+        lines = (folder / f"train.{side}").read_text().splitlines()
+        write_vocabulary(folder / f"vocab.{side}", keep_frequent(count_words(lines)))
+    config = folder / "toy.conf"
+    config.write_text(CONFIG.format(folder=folder))
+    texts = [folder / f"{name}.{side}" for name in ("train", "val", "test") for side in ("src", "trg")]
+    return Toy(folder, config, *texts, folder / "vocab.src", folder / "vocab.trg")
