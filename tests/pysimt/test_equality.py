@@ -27,7 +27,7 @@ from pysimt_sac.engine.config import read_config
 from pysimt_sac.engine.nmt import SimultaneousNMT
 
 path = sys.argv[1]
-theirs = PysimtModel(PysimtOptions(path))
+theirs = PysimtModel(PysimtOptions(path, []))
 ours = SimultaneousNMT(read_config(path))
 torch.manual_seed(0)
 for model in (theirs, ours):
