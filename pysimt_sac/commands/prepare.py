@@ -2,11 +2,11 @@
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pysimt_sac.commands.arguments import language_pair, natural, positive
 from pysimt_sac.corpora.record import TextStatistics, summary_table
 
 
@@ -33,30 +33,6 @@ def print_summary(folder: Path, statistics: Sequence[TextStatistics]) -> None:
 def say(message: str) -> None:
     """Progress, apart from the results on standard output."""
     print(message, file=sys.stderr, flush=True)
-
-
-def positive(text: str) -> int:
-    """A whole number from 1."""
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
-
-
-def natural(text: str) -> int:
-    """A whole number from 0."""
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
-    return number
-
-
-def language_pair(text: str) -> str:
-    """Two language codes, such as en-de."""
-    match = re.fullmatch(r"([a-z]{2})-([a-z]{2})", text)
-    if not match or match[1] == match[2]:
-        raise ValueError(text)
-    return text
 
 
 def add_common(parser: argparse.ArgumentParser, raw_help: str) -> None:

@@ -39,7 +39,7 @@ def learn_codes(texts: Sequence[Path], units: int, target: Path) -> None:
             is_dict=True,
             total_symbols=True,
         )
-    write_lines(target, codes.getvalue().splitlines())
+    write_lines(target, codes.getvalue().removesuffix("\n").split("\n"))
 
 
 def read_codes(path: Path) -> list[str]:

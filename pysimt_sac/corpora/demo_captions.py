@@ -49,7 +49,7 @@ class Caption:
 class Domain:
     """What distinguishes the out-of-domain captions from the others: all are probabilities, except the flatness."""
 
-    ambiguous: float = 0.75
+    ambiguous: float = 0.8
     two_clauses: float = 0.15
     subordinate_first: float = 0.05
     place_first: float = 0.05

@@ -155,18 +155,14 @@ bank; bank f city; ufer n water; 0.18; large
 hat; hut m city; mütze f winter; 0.20; small
 match; spiel n sport; streichholz n party; 0.18; small
 bat; schläger m sport; fledermaus f night; 0.18; small
-crane; kran m workshop; kranich m water; 0.18; large
 seal; robbe f water; siegel n office; 0.20; small
-trunk; kofferraum m city; rüssel m zoo; 0.18; small
 court; platz m sport; gericht n office; 0.20; large
 letter; brief m office; buchstabe/buchstaben m school; 0.20; small
 nut; nuss f kitchen; schraubenmutter f workshop; 0.18; small
 coach; trainer m sport; reisebus m city; 0.20; large
 bow; schleife f party; bogen m farm; 0.20; small
-organ; orgel f music; organ n hospital; 0.18; large
 plant; pflanze f farm; fabrik f workshop; 0.18; large
 screen; bildschirm m office; leinwand f music; 0.20; large
 key; schlüssel m city; taste f music; 0.18; small
-drum; trommel f music; fass n farm; 0.18; large
 pen; stift m school; gehege n zoo; 0.20; small
 """)
