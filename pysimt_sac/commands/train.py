@@ -1,0 +1,71 @@
+"""`pysimt train`: train a model from a configuration file, or go on with a run that was stopped."""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from pysimt_sac.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """pysimt's arguments, and ours."""
+    parser.add_argument("-C", "--config", required=True, type=Path, help="configuration file")
+    parser.add_argument("-s", "--suffix", default="", help="added to the run's name")
+    parser.add_argument(
+        "-d", "--device-id", default="auto", metavar="DEVICE", help="auto, cpu, gpu or cuda:N (default: auto)"
+    )
+    parser.add_argument("--restart", action="store_true", help="start over; an old run of this name is moved aside")
+    parser.add_argument("--check", action="store_true", help="do everything but train, and say what was found")
+    parser.add_argument(
+        "overrides", nargs="*", metavar="SECTION.KEY:VALUE", help="replaces a value of the configuration"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train on the host that is installed."""
+    from pysimt_sac import host
+
+    if host.name() == "pysimt":
+        from pysimt_sac.bridge import train
+
+        return train(args)
+    return train_embedded(args)
+
+
+def train_embedded(args: argparse.Namespace) -> int:
+    """Train in the embedded engine."""
+    import pysimt_sac.models  # noqa: F401 - registers our models
+    from pysimt_sac.engine.config import check_config, find_model, read_config
+    from pysimt_sac.engine.device import choose_device
+    from pysimt_sac.engine.interrupts import Interrupted
+    from pysimt_sac.engine.journal import log_to_console, logger
+    from pysimt_sac.engine.report import describe_start
+    from pysimt_sac.engine.runs import open_run
+    from pysimt_sac.engine.training import Trainer
+
+    log_to_console()
+    device = choose_device(args.device_id)
+    options = read_config(args.config, args.overrides)
+    train_options, warnings = check_config(options)
+    for warning in warnings:
+        logger.warning(f"Warning: {warning}")
+    model = find_model(train_options.model_type, "[train] model_type")(opts=options)
+    if args.check:
+        from pysimt_sac.engine.check import check_training
+
+        return check_training(model, train_options, device)
+    opened = open_run(options, args.suffix, args.restart)
+    trainer = Trainer(model, train_options, opened, device)
+    trainer.journal.say(describe_start(trainer))
+    command = shlex.join(["pysimt", *sys.argv[1:]])
+    try:
+        trainer.train()
+    except Interrupted as interruption:
+        trainer.journal.say(f"Stopped by {interruption}; the state is saved. To go on, run again: {command}")
+        trainer.journal.close()
+        return interruption.status
+    except UserError:
+        trainer.journal.close()
+        raise
+    return 0

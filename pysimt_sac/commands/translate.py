@@ -1,0 +1,113 @@
+"""`pysimt translate`: translate splits of a configuration, other files, or standard input."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from pysimt_sac.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """pysimt's arguments, and ours."""
+    parser.add_argument("model", help="checkpoint")
+    parser.add_argument(
+        "-s", "--splits", help="splits of the configuration, separated by commas; without -s and -S: standard input"
+    )
+    parser.add_argument(
+        "-S", "--source", metavar="src:FILE", help="translate this file instead, under the name given by -s"
+    )
+    parser.add_argument("-o", "--output", metavar="PREFIX", help="output files begin with this")
+    parser.add_argument(
+        "-f",
+        "--func",
+        default="gs",
+        choices=["gs", "bs", "sample"],
+        help="greedy search, beam search or sampling (default: gs)",
+    )
+    parser.add_argument("-k", "--beam-size", type=int, default=6, help="hypotheses kept by beam search (default: 6)")
+    parser.add_argument(
+        "-a", "--lp-alpha", type=float, default=0.0, help="length penalty of beam search; 0 divides by the words"
+    )
+    parser.add_argument("-u", "--suppress-unk", action="store_true", help="never produce <unk>")
+    parser.add_argument("-N", "--n-best", action="store_true", help="write all hypotheses of beam search, with scores")
+    parser.add_argument("-m", "--max-len", type=int, default=100, help="longest translation (default: 100)")
+    parser.add_argument("-b", "--batch-size", type=int, default=16, help="sentences translated at once (default: 16)")
+    parser.add_argument(
+        "-n", "--disable-filters", action="store_true", help="do not apply the configuration's eval_filters"
+    )
+    parser.add_argument(
+        "-x",
+        "--override",
+        nargs="*",
+        default=[],
+        metavar="SECTION.KEY:VALUE",
+        help="replaces a value of the checkpoint's configuration",
+    )
+    parser.add_argument(
+        "-d", "--device-id", default="auto", metavar="DEVICE", help="auto, cpu, gpu or cuda:N (default: auto)"
+    )
+    parser.add_argument("-r", "--stochastic", action="store_true", help="sampling: another result every time")
+    parser.add_argument("--temperature", type=float, default=1.0, help="sampling: below 1 sharpens, above 1 flattens")
+    parser.add_argument("--top-k", type=int, default=0, help="sampling: only among the K likeliest words; 0: all")
+    parser.add_argument("--seed", type=int, default=1234, help="sampling: the same seed, the same sample")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Translate on the host that is installed."""
+    from pysimt_sac import host
+
+    check_arguments(args)
+    if host.name() == "pysimt":
+        from pysimt_sac.bridge import translate
+
+        return translate(args)
+    return translate_embedded(args)
+
+
+def check_arguments(args: argparse.Namespace) -> None:
+    """Refuse what cannot be meant."""
+    positive = {"-k": args.beam_size, "-m": args.max_len, "-b": args.batch_size, "--temperature": args.temperature}
+    for name, value in positive.items():
+        if not value > 0:
+            raise UserError(f"{value} must be more than 0", name)
+    for name, value in {"-a": args.lp_alpha, "--top-k": args.top_k, "--seed": args.seed}.items():
+        if not value >= 0:
+            raise UserError(f"{value} must not be negative", name)
+    if args.n_best and args.func != "bs":
+        raise UserError("n-best lists come from beam search", "-N", "add -f bs")
+    if args.source and (not args.splits or "," in args.splits):
+        raise UserError("needs the name of one split", "-S", "e.g. -s mytest -S src:mytest.en -o out/sys")
+    if args.splits and not args.output:
+        raise UserError("missing", "-o PREFIX", "say how the output files shall begin")
+
+
+def translate_embedded(args: argparse.Namespace) -> int:
+    """Translate in the embedded engine."""
+    import secrets
+
+    import pysimt_sac.models  # noqa: F401 - registers our models
+    from pysimt_sac.engine.checkpoint import load_checkpoint
+    from pysimt_sac.engine.device import choose_device
+    from pysimt_sac.engine.journal import log_to_console, logger
+    from pysimt_sac.engine.translation import SearchOptions, Translator, load_model
+
+    log_to_console()
+    device = choose_device(args.device_id)
+    model = load_model(load_checkpoint(args.model), device, args.override)
+    names = ("func", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size", "temperature", "top_k")
+    chosen = {name: getattr(args, name) for name in names}
+    seed = secrets.randbelow(2**31) if args.stochastic else args.seed
+    translator = Translator(model, SearchOptions(seed=seed, **chosen), device, not args.disable_filters)
+    if not args.splits:
+        sys.stdin.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+        translator.translate_stream(sys.stdin, lambda line: print(line, flush=True))
+        return 0
+    if args.source:
+        side, _, path = args.source.partition(":")
+        if side != model.sl or not path:
+            raise UserError(f"{args.source!r} is not of the form {model.sl}:FILE", "-S")
+        model.opts.data[f"{args.splits}_set"] = {side: Path(path)}
+    for split in args.splits.split(","):
+        for path in translator.translate_split(split.strip(), args.output):
+            logger.info(f"Wrote {path}")
+    return 0

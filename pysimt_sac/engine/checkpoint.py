@@ -1,0 +1,168 @@
+"""The two artefacts on disk. Nothing else calls `torch.save` or `torch.load`.
+
+The **checkpoint** is what people share: weights, options, history, vocabularies; pysimt reads ours, we read pysimt's.
+The **training state** is all that resuming needs; the one before it is kept until the new one is complete.
+Both are loaded without running any code that a file may bring along.
+"""
+
+import os
+import pathlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.engine.metrics import Metric
+from pysimt_sac.engine.vocabulary import Vocabulary
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import atomic_write, require_file
+
+STATE_FILE = "train_state.pt"
+PREVIOUS_STATE_FILE = "train_state.previous.pt"
+
+
+def plain_dictionary(*_: Any) -> dict[str, Any]:
+    """Stands in for `defaultdict`, which torch does not know how to fill safely."""
+    return {}
+
+
+# The types in pysimt's checkpoints besides tensors and plain values, under each name they are pickled by; our Metric
+# stands in for pysimt's. `_local` is where Python 3.13 keeps its paths.
+ALLOWED_TYPES: list[Any] = [
+    (pathlib.PurePosixPath, f"{module}.{name}")
+    for module in ("pathlib", "pathlib._local")
+    for name in ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")
+] + [
+    (plain_dictionary, "collections.defaultdict"),
+    (list, "__builtin__.list"),
+    (list, "builtins.list"),
+    (Metric, "pysimt.metrics.metric.Metric"),
+]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint holds."""
+
+    path: Path
+    options: dict[str, Any]
+    weights: dict[str, Tensor]
+    history: dict[str, Any]
+    optimizer: dict[str, Any] | None
+    vocabularies: dict[str, Vocabulary]
+
+
+def load_safely(path: Path, what: str) -> Any:
+    """Load tensors and plain values; a file that needs anything else is refused, unexecuted."""
+    require_file(path, what)
+    try:
+        with torch.serialization.safe_globals(ALLOWED_TYPES):
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch has no common type for "this is not such a file"
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        if "Unsupported" in str(error) or "WeightsUnpickler" in str(error) or "weights_only" in str(error).lower():
+            reason = "it holds objects that are not weights or plain values"
+        raise UserError(f"is not a {what}, or is damaged: {reason[:200]}", path) from error
+
+
+def save_checkpoint(
+    path: Path, model: Any, history: dict[str, Any], optimizer_state: dict[str, Any] | None = None
+) -> None:
+    """Write a checkpoint with plain values only, so that pysimt reads it too."""
+    content = {
+        "opts": model.opts.to_dict(),
+        "model": model.state_dict(),
+        "history": history,
+        "vocabularies": {name: vocab.state() for name, vocab in model.vocabs.items()},
+    }
+    if optimizer_state is not None:
+        content["optimizer"] = optimizer_state
+    with atomic_write(path, "wb") as stream:
+        torch.save(content, stream)
+
+
+def load_checkpoint(path: str | Path) -> Checkpoint:
+    """Read a checkpoint, ours or pysimt's."""
+    path = Path(path).expanduser()
+    content = load_safely(path, "checkpoint")
+    content = content if isinstance(content, dict) else {}
+    weights, options = content.get("model"), content.get("opts")
+    if not (isinstance(weights, dict) and weights and isinstance(options, dict)):
+        raise UserError("is not a checkpoint of pysimt or pysimt_sac", path, "give a .ckpt file that training wrote")
+    if not all(isinstance(value, Tensor) for value in weights.values()):
+        raise UserError("its weights are not tensors", path)
+    sections = ("train", "model", "data", "vocabulary")
+    if not (
+        isinstance(options.get("sections"), list) and all(isinstance(options.get(name), dict) for name in sections)
+    ):
+        raise UserError("its options are incomplete", path, "was it written by pysimt or pysimt_sac?")
+    vocabularies = {
+        name: Vocabulary(state["tokens"], state["counts"], f"{name} in {path.name}")
+        for name, state in content.get("vocabularies", {}).items()
+    }
+    return Checkpoint(path, options, weights, content.get("history") or {}, content.get("optimizer"), vocabularies)
+
+
+def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, partial: bool = False) -> list[str]:
+    """Copy weights into a model and return the names that were taken.
+
+    partial: the file may lack some of the model's weights; without it, all must be there. Names that the model does
+    not have are passed over in both cases.
+    """
+    own = model.state_dict()
+    taken = {name: weight for name, weight in weights.items() if name in own}
+    for name, weight in taken.items():
+        if weight.shape != own[name].shape:
+            sizes = f"{tuple(weight.shape)} in the file, {tuple(own[name].shape)} in the model"
+            raise UserError(
+                f"{name} has another size: {sizes}", path, "use the options and vocabularies it was trained with"
+            )
+    missing = sorted(set(own) - set(taken))
+    if not taken or (missing and not partial):
+        raise UserError(f"lacks the weights {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}", path)
+    model.load_state_dict(taken, strict=False)
+    return sorted(taken)
+
+
+def keep_prefixes(weights: dict[str, Tensor], prefixes: Iterable[str], path: Path) -> dict[str, Tensor]:
+    """The weights whose names begin with one of the prefixes; a prefix that fits none is an error."""
+    kept = {}
+    for prefix in prefixes:
+        fitting = {name: weight for name, weight in weights.items() if name.startswith(prefix)}
+        if not fitting:
+            raise UserError(f"no weight begins with {prefix!r}", path, "see pretrained_layers")
+        kept.update(fitting)
+    return kept
+
+
+def save_state(folder: Path, state: dict[str, Any]) -> None:
+    """Write the training state; a moment without `train_state.pt` leaves the previous one in its place."""
+    current, previous = folder / STATE_FILE, folder / PREVIOUS_STATE_FILE
+    fresh = folder / f"{STATE_FILE}.new"
+    with atomic_write(fresh, "wb") as stream:
+        torch.save(state, stream)
+    if current.exists():
+        os.replace(current, previous)
+    os.replace(fresh, current)
+
+
+def load_state(folder: Path) -> tuple[dict[str, Any] | None, str]:
+    """The newest whole training state of a run, or None; and a remark if it is not the newest written."""
+    remark = ""
+    for name in (f"{STATE_FILE}.new", STATE_FILE, PREVIOUS_STATE_FILE):
+        path = folder / name
+        if not path.is_file():
+            continue
+        try:
+            state = load_safely(path, "training state")
+            if isinstance(state, dict) and "progress" in state:
+                return state, remark
+            raise UserError("is not a training state", path)
+        except UserError as error:
+            remark = f"{error.where} is damaged; going on from the one before it"
+    if remark:
+        raise UserError("all saved states of this run are damaged", folder, "start over with --restart")
+    return None, ""

@@ -1,0 +1,194 @@
+"""Parallel text on its way from files to batches.
+
+`Text` holds one side of a corpus as numbers, `ParallelCorpus` pairs the sides and cuts them into batches. Which
+sentences share a batch is a pure function of the seed and the epoch, so that a resumed run sees the same batches.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from pysimt_sac.engine.vocabulary import PAD, Vocabulary
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import read_lines
+
+MAX_WORDS = 5000  # a longer line is a file without line ends, not a sentence
+
+Indices = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Batch(dict[str, Tensor]):
+    """Sentences of each side as numbers (time, batch), padded with 0.
+
+    indices: their places in the corpus. lengths: how long they are, always in host memory, so that nobody has to wait
+    for a GPU to find out.
+    """
+
+    def __init__(self, sides: dict[str, Tensor], indices: Sequence[int] = ()) -> None:
+        super().__init__(sides)
+        self.size = next(iter(sides.values())).size(1)
+        self.indices = indices
+        self.lengths = {name: ids.ne(PAD).sum(0).cpu() for name, ids in sides.items()}
+
+    def device(self, device: torch.device) -> None:
+        """Move to a device, without waiting for the copy."""
+        self.update({name: ids.to(device, non_blocking=True) for name, ids in self.items()})
+
+
+def find_files(path: str | Path) -> list[Path]:
+    """The file itself, or those that a pattern such as `val.*.de` matches, in order."""
+    path = Path(path)
+    if path.exists() or not any(sign in path.name for sign in "*?["):
+        return [path]
+    found = sorted(path.parent.glob(path.name))
+    if not found:
+        raise UserError("no file matches this pattern", path)
+    return found
+
+
+def read_sentences(path: Path) -> list[str]:
+    """The lines of a corpus file; an empty file, an empty line or an absurdly long one is an error."""
+    lines = read_lines(path, "corpus file")
+    if not lines:
+        raise UserError("is empty", path, "a corpus file has one sentence per line")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            raise UserError(f"line {number} is empty", path, "remove it, and the same line of the other side")
+        if len(line) > 2 * MAX_WORDS and len(line.split()) > MAX_WORDS:
+            raise UserError(
+                f"line {number} has {len(line.split())} words", path, "a corpus file has one sentence per line"
+            )
+    return lines
+
+
+class Text:
+    """One side of a corpus: all sentences in one array of numbers, so that millions of them stay small."""
+
+    def __init__(self, sentences: Sequence[str], vocab: Vocabulary, is_target: bool, name: object = "text") -> None:
+        rows = [np.asarray(vocab.sent_to_idxs(line, explicit_bos=is_target), dtype=np.int32) for line in sentences]
+        self.name = str(name)
+        self.lengths = np.asarray([len(row) for row in rows], dtype=np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.ids = np.concatenate(rows)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def pad(self, indices: Sequence[int]) -> Tensor:
+        """Some sentences as a (time, batch) tensor."""
+        padded = np.full((int(self.lengths[indices].max()), len(indices)), PAD, dtype=np.int64)
+        for column, index in enumerate(indices):
+            padded[: self.lengths[index], column] = self.ids[self.starts[index] : self.starts[index + 1]]
+        return torch.from_numpy(padded)
+
+
+def group_by_length(
+    key: Indices, other: Indices, batch_size: int, exact: bool, rng: np.random.Generator
+) -> list[Indices]:
+    """Cut sentences into batches of equal (`exact`) or similar `key` length, similar in `other` length too.
+
+    Grouping by source length alone leaves a third of the target positions to padding. Sentences of the same two
+    lengths are shuffled, so that no two epochs have the same batches.
+    """
+    order = rng.permutation(len(key))
+    order = order[np.lexsort((other[order], key[order]))]
+    if not exact:
+        return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    edges = np.flatnonzero(np.diff(key[order])) + 1
+    return [
+        bucket[start : start + batch_size]
+        for bucket in np.split(order, edges)
+        for start in range(0, len(bucket), batch_size)
+    ]
+
+
+class ParallelCorpus(Dataset[Batch]):
+    """Sentence pairs (or sources alone) and the batches they form."""
+
+    def __init__(
+        self,
+        sides: dict[str, Text],
+        batch_size: int,
+        *,
+        training: bool = False,
+        bucket_by: str | None = None,
+        bucket_order: str | None = None,
+        sampler_type: str = "bucket",
+        max_len: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.sides = sides
+        self.batch_size = batch_size
+        self.training = training
+        self.bucket_by = bucket_by
+        self.bucket_order = bucket_order
+        self.exact = sampler_type == "bucket"
+        self.seed = seed
+        check_parallel(sides)
+        names = list(sides)
+        if bucket_by not in (None, *names):
+            raise UserError(
+                f"{bucket_by!r} is not a side of the corpus", "[model] bucket_by", f"one of {', '.join(names)}"
+            )
+        self.key = sides[bucket_by or names[0]].lengths
+        self.other = sides[names[-1] if (bucket_by or names[0]) == names[0] else names[0]].lengths
+        keep = np.arange(len(self.key))
+        if training and max_len is not None and bucket_by is not None:
+            keep = keep[self.key <= max_len]
+        if not len(keep):
+            raise UserError(f"all sentences are longer than max_len = {max_len}", sides[names[0]].name, "raise max_len")
+        self.keep = keep
+
+    def __len__(self) -> int:
+        return len(self.keep)
+
+    @property
+    def left_out(self) -> int:
+        """How many sentences were too long."""
+        return len(self.key) - len(self.keep)
+
+    def batches(self, epoch: int = 0) -> list[Indices]:
+        """The sentences of each batch of an epoch, in the order in which they are visited."""
+        rng = np.random.default_rng([self.seed, epoch])
+        key, other = self.key[self.keep], self.other[self.keep]
+        if not self.training:
+            groups = group_by_length(key, other, self.batch_size, False, rng)
+        elif self.bucket_by is None:
+            order = rng.permutation(len(self.keep))
+            groups = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
+        else:
+            groups = group_by_length(key, other, self.batch_size, self.exact, rng)
+        if self.training and self.bucket_order is None:
+            groups = [groups[index] for index in rng.permutation(len(groups))]
+        elif self.bucket_order == "descending":
+            groups.reverse()
+        return [self.keep[group] for group in groups]
+
+    def __getitem__(self, indices: Indices) -> Batch:
+        chosen = indices.tolist()
+        return Batch({name: side.pad(chosen) for name, side in self.sides.items()}, chosen)
+
+    def loader(self, epoch: int = 0, start: int = 0, num_workers: int = 0, pin_memory: bool = False) -> Iterator[Batch]:
+        """The batches of an epoch from number `start` on."""
+        loader: DataLoader[Batch] = DataLoader(
+            self,
+            batch_size=None,
+            sampler=self.batches(epoch)[start:],
+            num_workers=num_workers,
+            pin_memory=pin_memory,
+            generator=torch.Generator(),  # its own, so that loading never advances the run's random state
+        )
+        return iter(loader)
+
+
+def check_parallel(sides: dict[str, Text]) -> None:
+    """All sides must have as many lines."""
+    sizes = {side.name: len(side) for side in sides.values()}
+    if len(set(sizes.values())) > 1:
+        counts = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+        raise UserError(f"unequal numbers of lines: {counts}", "", "the sides of a corpus must be parallel")

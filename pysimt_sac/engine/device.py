@@ -1,0 +1,27 @@
+"""Which device to compute on, from what the user typed."""
+
+import re
+
+import torch
+
+from pysimt_sac.errors import UserError
+
+
+def choose_device(name: str) -> torch.device:
+    """`auto`, `cpu`, `gpu` (or pysimt's `1gpu`), `cuda` or `cuda:N`."""
+    wanted = name.lower()
+    if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    match = re.fullmatch(r"(?P<count>\d*)gpu|cuda(:(?P<number>\d+))?|auto", wanted)
+    if not match:
+        raise UserError(f"unknown device {name!r}", "-d", "one of auto, cpu, gpu, cuda:N")
+    if match["count"] and int(match["count"]) != 1:
+        raise UserError(
+            f"{name!r} asks for {match['count']} GPUs", "-d", "a run uses one device; start several runs instead"
+        )
+    if not torch.cuda.is_available():
+        raise UserError("no GPU is available to torch", f"-d {name}", "use -d cpu or install a CUDA build of torch")
+    number = int(match["number"] or 0)
+    if number >= torch.cuda.device_count():
+        raise UserError(f"there are {torch.cuda.device_count()} GPUs, numbered from 0", f"-d {name}")
+    return torch.device("cuda", number)

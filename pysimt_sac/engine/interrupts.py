@@ -1,0 +1,50 @@
+"""Ctrl-C and SIGTERM: the first asks the loop to save and stop, the second stops at once."""
+
+import signal
+from collections.abc import Iterable, Iterator
+from types import FrameType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Interrupted(Exception):
+    """The user, or the machine's scheduler, wants the run to stop; `status` is the exit status to end with."""
+
+    def __init__(self, signal_number: int) -> None:
+        self.status = 128 + signal_number
+        super().__init__(signal.Signals(signal_number).name)
+
+
+class Interrupts:
+    """Within a `with` block, remembers a signal until `check` is called at a moment that suits the loop."""
+
+    def __init__(self) -> None:
+        self.received = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "Interrupts":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received:  # the second time: no more patience
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        self.received = number
+
+    def check(self) -> None:
+        """Stop here if a signal has come."""
+        if self.received:
+            raise Interrupted(self.received)
+
+    def watch(self, items: Iterable[T]) -> Iterator[T]:
+        """Hand on items, checking before each."""
+        for item in items:
+            self.check()
+            yield item

@@ -1,0 +1,186 @@
+"""The network's parts: recurrent encoder, attention, conditional GRU decoder.
+
+State names are pysimt's, so that weights load in both directions. Shape suffixes: S source length, T target length,
+B batch, E embedding, H decoder state, C encoder state, M attention's inner size, V vocabulary, N real target positions.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from pysimt_sac.engine.options import ModelOptions
+from pysimt_sac.engine.recurrence import unroll_decoder
+from pysimt_sac.engine.vocabulary import PAD
+
+States = dict[str, tuple[Tensor, Tensor]]
+MASKED = -1e8  # the attention score of a padded position, as in pysimt
+
+
+def activation(name: str | None) -> Callable[[Tensor], Tensor]:
+    """An activation by its name in the configuration."""
+    if name in (None, "linear"):
+        return nn.Identity()
+    return getattr(torch, name) if name in ("tanh", "sigmoid", "relu") else getattr(F, str(name))  # type: ignore[no-any-return]
+
+
+class Projection(nn.Linear):
+    """A linear layer with an activation; its bias begins at zero."""
+
+    def __init__(self, input_size: int, output_size: int, activ: str | None = None) -> None:
+        super().__init__(input_size, output_size)
+        nn.init.zeros_(self.bias)
+        self.activ = activation(activ)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Activation of W x + b."""
+        return self.activ(super().forward(input))
+
+
+class RecurrentEncoder(nn.Module):
+    """Stacked GRU or LSTM over source embeddings."""
+
+    def __init__(self, options: ModelOptions, n_vocab: int) -> None:
+        super().__init__()
+        self.emb = nn.Embedding(n_vocab, options.emb_dim, padding_idx=PAD)
+        self.do_emb = nn.Dropout(options.dropout_emb)
+        cell = {"gru": nn.GRU, "lstm": nn.LSTM}[options.enc_type]
+        self.enc = cell(
+            options.emb_dim,
+            options.enc_dim,
+            options.n_encoders,
+            dropout=options.dropout_enc if options.n_encoders > 1 else 0.0,
+            bidirectional=options.enc_bidirectional,
+        )
+        self.ctx_size = options.enc_dim * (2 if options.enc_bidirectional else 1)
+        layers: list[nn.Module] = []
+        if options.enc_proj_dim:
+            layers.append(Projection(self.ctx_size, options.enc_proj_dim, options.enc_proj_activ))
+            self.ctx_size = options.enc_proj_dim
+        if options.enc_lnorm:
+            layers.append(nn.LayerNorm(self.ctx_size))
+        if options.dropout_ctx > 0:
+            layers.append(nn.Dropout(options.dropout_ctx))
+        self.output = nn.Sequential(*layers)
+
+    def forward(self, ids_SB: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """States (S, B, C) and the mask of real positions (S, B); lengths, if given, are in host memory."""
+        mask_SB = ids_SB.ne(PAD)
+        embedded = self.do_emb(self.emb(ids_SB))
+        lengths = mask_SB.sum(0).cpu() if lengths_B is None else lengths_B
+        if bool((lengths == len(ids_SB)).all()):
+            hidden = self.enc(embedded)[0]
+        else:
+            packed = pack_padded_sequence(embedded, lengths, enforce_sorted=False)
+            hidden = pad_packed_sequence(self.enc(packed)[0], total_length=len(ids_SB))[0]
+        return self.output(hidden), mask_SB.long()
+
+
+class Memory(NamedTuple):
+    """A source as the decoder attends to it, projected once for all target steps."""
+
+    keys_SBM: Tensor
+    values_SBH: Tensor
+    mask_SB: Tensor
+
+    def select(self, indices: Tensor) -> "Memory":
+        """The same for some sentences, or for some of them several times."""
+        return Memory(*(part.index_select(1, indices) for part in self))
+
+
+class Attention(nn.Module):
+    """`mlp` (Bahdanau et al.) or `dot` attention."""
+
+    def __init__(self, options: ModelOptions, ctx_size: int) -> None:
+        super().__init__()
+        sizes = {"ctx": ctx_size, "hid": options.dec_dim}
+        bottleneck = options.att_bottleneck
+        inner = sizes[bottleneck] if isinstance(bottleneck, str) else bottleneck
+        self.temperature = options.att_temp
+        self.hid2ctx = nn.Linear(options.dec_dim, inner, bias=False)
+        self.ctx2ctx = nn.Linear(ctx_size, inner, bias=False)
+        self.ctx2hid = nn.Linear(ctx_size, options.dec_dim, bias=False)
+        self.activ = activation(options.att_activ)
+        self.mlp = nn.Linear(inner, 1, bias=False) if options.att_type == "mlp" else None
+
+    def remember(self, states_SBC: Tensor, mask_SB: Tensor) -> Memory:
+        """Project a source once. The values' projection is linear, so it may come before the weighted sum."""
+        return Memory(self.ctx2ctx(states_SBC), self.ctx2hid(states_SBC), mask_SB)
+
+    def forward(self, hidden_BKH: Tensor, memory: Memory) -> Tensor:
+        """The contexts (B, K, H) that K decoder states of each sentence attend to."""
+        query_BKM = self.hid2ctx(hidden_BKH)
+        if self.mlp is None:
+            scores_SBK = torch.einsum("sbm,bkm->sbk", memory.keys_SBM, query_BKM)
+        else:
+            scores_SBK = self.mlp(self.activ(memory.keys_SBM.unsqueeze(2) + query_BKM)).squeeze(-1)
+        scores_SBK = (scores_SBK / self.temperature).masked_fill(memory.mask_SB.unsqueeze(-1) == 0, MASKED)
+        return torch.einsum("sbk,sbh->bkh", scores_SBK.softmax(0), memory.values_SBH)
+
+
+class ConditionalGRUDecoder(nn.Module):
+    """Conditional GRU: a cell over the words, attention with its state as the query, a cell over the context."""
+
+    def __init__(self, options: ModelOptions, n_vocab: int, ctx_sizes: dict[str, int]) -> None:
+        super().__init__()
+        self.emb = nn.Embedding(n_vocab, options.emb_dim, padding_idx=PAD)
+        self.att = nn.ModuleDict({name: Attention(options, size) for name, size in ctx_sizes.items()})
+        self.dec0 = nn.GRUCell(options.emb_dim, options.dec_dim)
+        self.dec1 = nn.GRUCell(options.dec_dim, options.dec_dim)
+        self.dec_inp_activ = activation(options.dec_inp_activ)
+        self.deep = options.out_logic == "deep"
+        readout_size = options.dec_dim * 2 + options.emb_dim if self.deep else options.dec_dim
+        self.hid2out = Projection(readout_size, options.emb_dim, "tanh")
+        self.do_out = nn.Dropout(options.dropout_out)
+        self.out2prob = Projection(options.emb_dim, n_vocab)
+        if options.tied_emb:
+            self.out2prob.weight = self.emb.weight
+
+    @property
+    def attention(self) -> Attention:
+        """The attention over the source; pysimt keeps one per modality, we have one."""
+        return next(iter(self.att.values()))  # type: ignore[return-value]
+
+    def remember(self, states: States) -> Memory:
+        """What the decoder needs of the source, projected once."""
+        (states_SBC, mask_SB) = next(iter(states.values()))
+        return self.attention.remember(states_SBC, mask_SB)
+
+    def step(self, memory: Memory, emb_BKE: Tensor, h_BKH: Tensor | None) -> tuple[Tensor, Tensor]:
+        """One step of K hypotheses per sentence: their new states and the contexts they attended to."""
+        shape = emb_BKE.shape[:2]
+        h = None if h_BKH is None else h_BKH.flatten(0, 1)
+        h1 = self.dec0(emb_BKE.flatten(0, 1), h)
+        context_BKH = self.attention(h1.unflatten(0, shape), memory)
+        h2 = self.dec1(self.dec_inp_activ(context_BKH).flatten(0, 1), h1)
+        return h2.unflatten(0, shape), context_BKH
+
+    def unroll(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
+        """All steps of a known sequence: states and contexts, both (T, B, H)."""
+        return unroll_decoder(self, memory, emb_TBE)
+
+    def readout(self, h_NH: Tensor, emb_NE: Tensor, context_NH: Tensor) -> Tensor:
+        """What the output layer sees: tanh(W h), or tanh(W [h; emb; context]) when `deep`; dropout applied."""
+        merged = torch.cat((h_NH, emb_NE, context_NH), dim=-1) if self.deep else h_NH
+        return self.do_out(self.hid2out(merged))  # type: ignore[no-any-return]
+
+    # What pysimt's models, loops and searches call:
+
+    def get_emb(self, ids: Tensor) -> Tensor:
+        """Target embeddings."""
+        return self.emb(ids)  # type: ignore[no-any-return]
+
+    def f_init(self, states: States | None = None) -> None:
+        """The first state is zero."""
+
+    def f_next(
+        self, states: States, emb_BE: Tensor, h_BH: Tensor | None, hypothesis: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Log-probabilities of the next word, and the new state."""
+        h_B1H = None if h_BH is None else h_BH.unsqueeze(1)
+        h_B1H, context_B1H = self.step(self.remember(states), emb_BE.unsqueeze(1), h_B1H)
+        logits_BV = self.out2prob(self.readout(h_B1H, emb_BE.unsqueeze(1), context_B1H)).squeeze(1)
+        return logits_BV.log_softmax(-1), h_B1H.squeeze(1)

@@ -1,0 +1,120 @@
+"""The optimiser, gradient clipping and the learning rate's schedule."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import lr_scheduler
+
+from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.errors import UserError
+
+OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "sgd": torch.optim.SGD,
+    "adadelta": torch.optim.Adadelta,
+    "adagrad": torch.optim.Adagrad,
+    "asgd": torch.optim.ASGD,
+    "rmsprop": torch.optim.RMSprop,
+    "rprop": torch.optim.Rprop,
+}
+FUSED = ("adam", "sgd", "adagrad")
+
+
+def parameter_groups(named: Iterable[tuple[str, nn.Parameter]], weight_decay: float) -> list[dict[str, Any]]:
+    """Weight decay for everything but biases."""
+    trainable = [(name, parameter) for name, parameter in named if parameter.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [parameter for name, parameter in trainable if "bias" not in name], "weight_decay": weight_decay},
+        {"params": [parameter for name, parameter in trainable if "bias" in name]},
+    ]
+    if weight_decay == 0:
+        groups = [{"params": [parameter for _, parameter in trainable]}]
+    return [group for group in groups if group["params"]]
+
+
+class Optimizer:
+    """A torch optimiser with pysimt's options."""
+
+    def __init__(self, model: nn.Module, options: TrainOptions, higher_better: bool) -> None:
+        groups = parameter_groups(model.named_parameters(), options.l2_reg)
+        if not groups:
+            raise UserError("all layers are frozen; there is nothing to train", "[train] freeze_layers")
+        self.parameters = [parameter for group in groups for parameter in group["params"]]
+        self.gclip = options.gclip
+        arguments: dict[str, Any] = {"fused": True} if options.optimizer in FUSED else {}
+        if options.lr > 0:
+            arguments["lr"] = options.lr
+        if options.optimizer == "adam":
+            arguments["betas"] = options.adam_betas
+        if options.optimizer == "sgd":
+            arguments.update(momentum=options.momentum, nesterov=options.nesterov)
+        try:
+            self.torch_optimizer = OPTIMIZERS[options.optimizer](groups, **arguments)
+        except ValueError as error:
+            raise UserError(str(error), "[train] optimizer") from error
+        self.schedule = make_schedule(self.torch_optimizer, options, higher_better)
+
+    @property
+    def lr(self) -> float:
+        """The present learning rate."""
+        return float(self.torch_optimizer.param_groups[0]["lr"])
+
+    def zero_grad(self) -> None:
+        """Forget the gradients; a parameter without one is not touched by `step`."""
+        self.torch_optimizer.zero_grad(set_to_none=True)
+
+    def clip(self) -> Tensor:
+        """Clip the gradient; its norm before that, which is not finite if any of it is not."""
+        return clip_grad_norm_(self.parameters, self.gclip if self.gclip > 0 else float("inf"))
+
+    def step(self) -> None:
+        """Update the weights."""
+        self.torch_optimizer.step()
+        if isinstance(self.schedule, lr_scheduler.LambdaLR):
+            self.schedule.step()
+
+    def after_validation(self, score: float) -> bool:
+        """Tell the plateau schedule how validation went; whether the rate fell."""
+        if not isinstance(self.schedule, lr_scheduler.ReduceLROnPlateau):
+            return False
+        before = self.lr
+        self.schedule.step(score)
+        return self.lr < before
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of optimiser and schedule, as plain values and tensors."""
+        schedule = self.schedule.state_dict() if self.schedule else {}
+        return {"optimizer": self.torch_optimizer.state_dict(), "schedule": schedule}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        self.torch_optimizer.load_state_dict(state["optimizer"])
+        if self.schedule:
+            self.schedule.load_state_dict(state["schedule"])
+
+
+def make_schedule(
+    optimizer: torch.optim.Optimizer, options: TrainOptions, higher_better: bool
+) -> lr_scheduler.LRScheduler | lr_scheduler.ReduceLROnPlateau | None:
+    """`plateau`: fall when validation stalls. `noam`: rise for the warm-up, then fall with the square root."""
+    if options.lr_decay == "plateau":
+        return lr_scheduler.ReduceLROnPlateau(
+            optimizer,
+            mode="max" if higher_better else "min",
+            factor=options.lr_decay_factor,
+            patience=options.lr_decay_patience,
+            min_lr=options.lr_decay_min,
+        )
+    if options.lr_decay == "noam":
+        if not (options.tf_model_dim and options.lr_warmup_steps):
+            raise UserError("noam needs tf_model_dim and lr_warmup_steps", "[train] lr_decay", "set both, above 0")
+        size, warmup = options.tf_model_dim, options.lr_warmup_steps
+
+        def noam(step: int) -> float:
+            return float(size**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5))
+
+        return lr_scheduler.LambdaLR(optimizer, noam)
+    return None

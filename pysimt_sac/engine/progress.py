@@ -1,0 +1,87 @@
+"""How far a run has come: counters, scores, best checkpoints. Plain values only, so that it is saved as it is."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pysimt_sac.engine.metrics import Metric
+from pysimt_sac.engine.options import TrainOptions
+
+
+@dataclass
+class Best:
+    """The best score of a metric, the validation that gave it, and the checkpoint that holds it."""
+
+    score: float
+    validation: int
+    file: str = ""
+
+
+@dataclass
+class Progress:
+    """The books of a run."""
+
+    seed: int = 0
+    epoch: int = 1
+    batch: int = 0  # batches of this epoch that are done
+    update: int = 0
+    validation: int = 0
+    bad_validations: int = 0  # in a row, by the first metric
+    validation_due: bool = False
+    epoch_loss: float = 0.0  # summed over the epoch's words so far
+    epoch_items: int = 0
+    train_loss: list[float] = field(default_factory=list)
+    scores: dict[str, list[float]] = field(default_factory=dict)
+    best: dict[str, Best] = field(default_factory=dict)
+    checkpoints: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "Progress":
+        """What `to_dict` gave."""
+        best = {name: Best(**values) for name, values in stored["best"].items()}
+        return cls(**{**stored, "best": best})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def history(self) -> dict[str, Any]:
+        """What a checkpoint tells of its run, under pysimt's names."""
+        return {
+            "uctr": self.update,
+            "ectr": self.epoch,
+            "vctr": self.validation,
+            "early_bad": self.bad_validations,
+            "train_loss": list(self.train_loss),
+            "val_scores": {name: list(scores) for name, scores in self.scores.items()},
+        }
+
+    def end_epoch(self) -> float:
+        """Close an epoch's books; its mean loss per word."""
+        mean = self.epoch_loss / max(1, self.epoch_items)
+        self.train_loss.append(mean)
+        self.epoch, self.batch, self.epoch_loss, self.epoch_items = self.epoch + 1, 0, 0.0, 0
+        return mean
+
+    def record(self, results: list[Metric], first: str) -> list[Metric]:
+        """Note a validation's scores; return those that are the best so far. `first` is the metric that stops early."""
+        self.validation += 1
+        improved = []
+        for metric in results:
+            self.scores.setdefault(metric.name, []).append(metric.score)
+            best = self.best.get(metric.name)
+            if best is None or metric.better_than(Metric(metric.name, best.score, higher_better=metric.higher_better)):
+                self.best[metric.name] = Best(metric.score, self.validation, best.file if best else "")
+                improved.append(metric)
+        gained = any(metric.name == first.upper() for metric in improved)
+        self.bad_validations = 0 if gained else self.bad_validations + 1
+        return improved
+
+    def stop_reason(self, options: TrainOptions) -> str:
+        """Why training ends here, or an empty string."""
+        if self.bad_validations >= options.patience:
+            return f"no gain in {options.patience} validations"
+        if self.update >= options.max_iterations:
+            return f"{options.max_iterations} updates done"
+        if self.epoch > options.max_epochs:
+            return f"{options.max_epochs} epochs done"
+        return ""

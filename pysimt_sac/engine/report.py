@@ -1,0 +1,40 @@
+"""What a run says of itself before it begins."""
+
+import platform
+from typing import Any
+
+import torch
+
+from pysimt_sac import __version__
+from pysimt_sac.engine.config import plain
+
+
+def count_parameters(model: torch.nn.Module) -> str:
+    """How many weights a model has, and how many of them are trained."""
+    total = sum(parameter.numel() for parameter in model.parameters())
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return f"{total / 1e6:.2f}M parameters" + (f", {trained / 1e6:.2f}M of them trained" if trained < total else "")
+
+
+def describe_start(trainer: Any) -> str:
+    """Software, options, model and data of a run; in one line when it resumes."""
+    run, progress = trainer.run, trainer.progress
+    if run.state is not None:
+        resuming = f"Resuming {run.exp_id} after update {progress.update} of epoch {progress.epoch}"
+        return f"{run.remark}\n{resuming}" if run.remark else resuming
+    lines = [
+        f"pysimt_sac {__version__} (embedded engine), torch {torch.__version__}, Python {platform.python_version()}, "
+        f"{trainer.device} with {torch.get_num_threads()} threads",
+        f"Run {run.exp_id} in {run.folder}; seed {progress.seed}",
+    ]
+    for section in trainer.model.opts.sections:
+        lines.append(f"[{section}]")
+        lines += [f"  {key}: {value}" for key, value in plain(trainer.model.opts[section]).items()]
+    lines.append(str(trainer.model))
+    lines.append(f"{trainer.model.opts.train['model_type']}: {count_parameters(trainer.model)}")
+    corpus = trainer.corpus
+    lines.append(
+        f"Training on {len(corpus)} sentence pairs in {len(corpus.batches(1))} batches"
+        + (f"; {corpus.left_out} longer than max_len left out" if corpus.left_out else "")
+    )
+    return "\n".join(lines)

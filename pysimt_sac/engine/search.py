@@ -1,0 +1,229 @@
+"""Finding translations: greedy, beam and sampling, all batched.
+
+The searches see a model only through a `Stepper`, so that they work with any decoder that speaks pysimt's protocol.
+What they return never depends on which sentences share a batch: a sentence that is done leaves it.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.vocabulary import BOS, EOS, PAD, UNK
+
+
+class Hypothesis(NamedTuple):
+    """A translation, without its `<eos>`, and its length-normalised log-probability."""
+
+    words: list[int]
+    score: float
+
+
+class Stepper:
+    """One decoder step at a time, for K hypotheses of each of B sentences."""
+
+    def __init__(self, model: Any, batch: dict[str, Tensor], suppress_unk: bool = False) -> None:
+        self.dec = model.dec
+        self.forbidden = [PAD, BOS, UNK] if suppress_unk else [PAD, BOS]
+        model.cache_enc_states(batch)
+        self.memory = self.dec.remember(model.get_enc_state_dict())
+        self.h_BKH: Tensor | None = None
+
+    @torch.no_grad()
+    def logits(self, words_BK: Tensor) -> Tensor:
+        """Unnormalised log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
+        emb_BKE = self.dec.get_emb(words_BK)
+        self.h_BKH, context_BKH = self.dec.step(self.memory, emb_BKE, self.h_BKH)
+        logits_BKV: Tensor = self.dec.out2prob(self.dec.readout(self.h_BKH, emb_BKE, context_BKH))
+        # The probabilities of forbidden words are not handed to the others, as in pysimt: normalise first.
+        logits_BKV -= logits_BKV.logsumexp(-1, keepdim=True)
+        logits_BKV[..., self.forbidden] = -math.inf
+        return logits_BKV
+
+    def keep_sentences(self, indices: Tensor) -> None:
+        """Go on with these sentences only."""
+        self.memory = self.memory.select(indices)
+        if self.h_BKH is not None:
+            self.h_BKH = self.h_BKH.index_select(0, indices)
+
+    def keep_hypotheses(self, parents_BK: Tensor) -> None:
+        """Go on with these hypotheses of each sentence; one may be taken several times."""
+        if self.h_BKH is not None:
+            size = self.h_BKH.size(-1)
+            self.h_BKH = self.h_BKH.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, size))
+
+
+def length_normaliser(n_words: Tensor, lp_alpha: float) -> Tensor:
+    """What a log-probability is divided by: the number of words, or ((5 + n) / 6)^alpha."""
+    n_words = n_words.clamp(min=1)
+    return ((5 + n_words) / 6) ** lp_alpha if lp_alpha > 0 else n_words
+
+
+def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothesis:
+    """A hypothesis from the words up to its `<eos>` and its total log-probability."""
+    words = list(words)
+    if EOS in words:
+        words = words[: words.index(EOS)]
+    return Hypothesis(words, log_p / float(length_normaliser(torch.tensor(float(len(words))), lp_alpha)))
+
+
+def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Any) -> list[Hypothesis]:
+    """Extend one hypothesis per sentence until its `<eos>`; `choose(log_p_BV, sentences, step)` picks the words."""
+    stepper = Stepper(model, batch, suppress_unk)
+    device = stepper.memory.mask_SB.device
+    sentences = torch.arange(batch.size, device=device)
+    words_B = torch.full((batch.size,), BOS, device=device)
+    chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
+    total_B = torch.zeros(batch.size, device=device)
+    for step in range(max_len):
+        log_p_BV = stepper.logits(words_B.unsqueeze(1)).squeeze(1)
+        words_B = choose(log_p_BV, sentences, step)
+        total_B[sentences] += log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
+        chosen_BT[sentences, step] = words_B
+        open_ = words_B.ne(EOS).nonzero().squeeze(1)
+        if len(open_) == 0:
+            break
+        if len(open_) < len(words_B):
+            stepper.keep_sentences(open_)
+            words_B, sentences = words_B[open_], sentences[open_]
+    return [finish(words, score) for words, score in zip(chosen_BT.tolist(), total_B.tolist(), strict=True)]
+
+
+def greedy_search(model: Any, batch: Any, max_len: int = 100, suppress_unk: bool = False) -> list[Hypothesis]:
+    """The likeliest next word at every step."""
+    return follow(model, batch, max_len, suppress_unk, lambda log_p_BV, sentences, step: log_p_BV.argmax(-1))
+
+
+def sample(
+    model: Any,
+    batch: Any,
+    max_len: int = 100,
+    suppress_unk: bool = False,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    seed: int = 0,
+) -> list[Hypothesis]:
+    """Draw every word from the policy, sharpened by `temperature` and cut to its `top_k` likeliest words.
+
+    Each sentence has random numbers of its own, from the seed and its place in the corpus, whatever its batch.
+    """
+    indices = batch.indices if len(batch.indices) else range(batch.size)
+    draws_BT = torch.tensor(np.stack([np.random.default_rng([seed, index]).random(max_len) for index in indices]))
+
+    def choose(log_p_BV: Tensor, sentences: Tensor, step: int) -> Tensor:
+        scaled_BV = log_p_BV.double() / temperature
+        if top_k:
+            threshold_B1 = scaled_BV.topk(top_k).values[:, -1:]
+            scaled_BV = scaled_BV.masked_fill(scaled_BV < threshold_B1, -math.inf)
+        cumulative_BV = scaled_BV.softmax(-1).cumsum(-1)
+        draw_B1 = draws_BT[sentences.cpu(), step].to(log_p_BV.device).unsqueeze(1) * cumulative_BV[:, -1:]
+        return torch.searchsorted(cumulative_BV, draw_B1, right=True).squeeze(1).clamp(max=log_p_BV.size(1) - 1)
+
+    return follow(model, batch, max_len, suppress_unk, choose)
+
+
+def beam_search(
+    model: Any,
+    batch: Any,
+    beam_size: int,
+    max_len: int = 100,
+    lp_alpha: float = 0.0,
+    suppress_unk: bool = False,
+    n_best: bool = False,
+) -> list[list[Hypothesis]]:
+    """The best hypotheses of every sentence, best first; only the first is certain unless `n_best` asks for all.
+
+    A hypothesis that ends keeps its place in the beam and its score; open ones compete with it by log-probability.
+    A sentence is done when all its hypotheses have ended, or when no open one can still beat its best ended one.
+    """
+    stepper = Stepper(model, batch, suppress_unk)
+    device = stepper.memory.mask_SB.device
+    results: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
+    sentences = torch.arange(batch.size, device=device)
+    beam = Beam.start(batch.size, device)
+    for step in range(max_len):
+        beam, parents_BK = beam.extend(stepper.logits(beam.words_BKT[..., -1]), beam_size)
+        stepper.keep_hypotheses(parents_BK)
+        last_step = step + 1 == max_len
+        done_B = beam.ended_BK.all(-1) if n_best else beam.decided(max_len, lp_alpha)
+        if last_step:
+            done_B = torch.ones_like(done_B)
+        if bool(done_B.any()):
+            for row in done_B.nonzero().squeeze(1).tolist():
+                results[int(sentences[row])] = beam.hypotheses(row, lp_alpha, and_open=last_step)
+            open_ = (~done_B).nonzero().squeeze(1)
+            if len(open_) == 0:
+                break
+            stepper.keep_sentences(open_)
+            beam, sentences = beam.keep(open_), sentences[open_]
+    return results
+
+
+class Beam(NamedTuple):
+    """The hypotheses of each sentence: their words from `<bos>` on, log-probabilities, and which have ended."""
+
+    words_BKT: Tensor
+    log_p_BK: Tensor
+    ended_BK: Tensor
+
+    @classmethod
+    def start(cls, size: int, device: torch.device) -> "Beam":
+        """One empty hypothesis per sentence."""
+        return cls(
+            torch.full((size, 1, 1), BOS, device=device),
+            torch.zeros(size, 1, device=device),
+            torch.zeros(size, 1, dtype=torch.bool, device=device),
+        )
+
+    def extend(self, next_log_p_BKV: Tensor, beam_size: int) -> tuple["Beam", Tensor]:
+        """The best of: each open hypothesis with one more word, each ended one as it is, followed by padding."""
+        n_best = min(beam_size, next_log_p_BKV.size(-1))
+        step_BKN, words_BKN = next_log_p_BKV.topk(n_best, dim=-1)
+        # An ended hypothesis has one continuation, for free; the other places of its row are no candidates.
+        stays_N = torch.full((n_best,), -math.inf, device=step_BKN.device)
+        stays_N[0] = 0.0
+        step_BKN = torch.where(self.ended_BK.unsqueeze(-1), stays_N, step_BKN)
+        words_BKN = words_BKN.masked_fill(self.ended_BK.unsqueeze(-1), PAD)
+        total_BKN = self.log_p_BK.unsqueeze(-1) + step_BKN
+        log_p_BK, flat_BK = total_BKN.flatten(1).topk(min(beam_size, total_BKN[0].numel()), dim=-1)
+        parents_BK = flat_BK // n_best
+        words_BK = words_BKN.flatten(1).gather(1, flat_BK)
+        history_BKT = self.words_BKT.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, self.words_BKT.size(-1)))
+        # A place that no candidate fills (fewer than K continuations exist) counts as ended, with its score of -inf.
+        ended_BK = self.ended_BK.gather(1, parents_BK) | words_BK.eq(EOS) | log_p_BK.isneginf()
+        return Beam(torch.cat((history_BKT, words_BK.unsqueeze(-1)), -1), log_p_BK, ended_BK), parents_BK
+
+    def scores(self, lp_alpha: float) -> Tensor:
+        """Length-normalised log-probabilities (B, K)."""
+        n_words_BK = self.words_BKT.gt(EOS).sum(-1)
+        return self.log_p_BK / length_normaliser(n_words_BK.to(self.log_p_BK.dtype), lp_alpha)
+
+    def decided(self, max_len: int, lp_alpha: float) -> Tensor:
+        """Sentences whose best ended hypothesis no open one can overtake.
+
+        Log-probabilities only fall, so an open hypothesis can at best keep its own and be divided by the most.
+        """
+        best_ended_B = self.scores(lp_alpha).masked_fill(~self.ended_BK, -math.inf).amax(-1)
+        most = length_normaliser(torch.tensor(float(max_len)), lp_alpha).item()
+        best_open_B = (self.log_p_BK / most).masked_fill(self.ended_BK, -math.inf).amax(-1)
+        return self.ended_BK.all(-1) | (best_ended_B >= best_open_B)
+
+    def keep(self, indices: Tensor) -> "Beam":
+        """Some of the sentences."""
+        return Beam(*(part.index_select(0, indices) for part in self))
+
+    def hypotheses(self, row: int, lp_alpha: float, and_open: bool) -> list[Hypothesis]:
+        """The ended hypotheses of a sentence, best first, with the open ones if the search must stop here."""
+        scores_K = self.scores(lp_alpha)[row]
+        eligible_K = scores_K.isfinite() if and_open else scores_K.isfinite() & self.ended_BK[row]
+        order = scores_K.argsort(descending=True, stable=True)
+        order = order[eligible_K[order]]
+        words_KT = self.words_BKT[row, order, 1:].tolist()
+        scores = scores_K[order].tolist()
+        return [
+            Hypothesis([word for word in words if word > EOS], score)
+            for words, score in zip(words_KT, scores, strict=True)
+        ]

@@ -1,0 +1,303 @@
+"""The training loop: updates, validation, early stopping, checkpoints, and a state from which a run resumes exactly.
+
+The loop knows a model only by its protocol (`load_data`, `forward`, `test_performance`, `training_state`, ...), so that
+it trains whatever the registry offers. What it has done so far is a `Progress`.
+"""
+
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from pysimt_sac.engine.checkpoint import keep_prefixes, load_checkpoint, load_weights, save_checkpoint, save_state
+from pysimt_sac.engine.interrupts import Interrupted, Interrupts
+from pysimt_sac.engine.journal import Journal
+from pysimt_sac.engine.metrics import Metric
+from pysimt_sac.engine.optim import Optimizer
+from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.engine.progress import Progress
+from pysimt_sac.engine.randomness import draw_seed, fix_seeds, random_states, restore_random_states
+from pysimt_sac.engine.runs import Run
+from pysimt_sac.engine.validation import Validator
+from pysimt_sac.errors import UserError
+
+
+class Trainer:
+    """Trains one model in one run folder."""
+
+    def __init__(self, model: Any, options: TrainOptions, run: Run, device: torch.device) -> None:
+        self.model, self.options, self.run, self.device = model, options, run, device
+        state = run.state
+        self.progress = Progress.from_dict(state["progress"]) if state else Progress(seed=options.seed or draw_seed())
+        model.opts.train["seed"] = self.progress.seed  # batches are drawn with it, and checkpoints name it
+        fix_seeds(self.progress.seed)
+        self.corpus = model.load_data("train", options.batch_size)
+        self.validator = Validator(model, options, device) if options.eval_freq >= 0 else None
+        model.setup()
+        notes = self.prepare_weights(fresh=state is None)
+        model.to(device)
+        higher_better = self.validator.higher_better(options.eval_metrics[0]) if self.validator else True
+        self.optimizer = Optimizer(model, options, higher_better)
+        if state and state["corpus"] != fingerprint(self.corpus):
+            raise UserError("the training text has changed since this run began", run.folder, "undo that, or --restart")
+        board = Path(options.tensorboard_dir) / run.subfolder / run.exp_id if options.tensorboard_dir else None
+        self.journal = Journal(run.folder, run.exp_id, board, state["journal"] if state else None, self.progress.update)
+        model.register_tensorboard(self.journal)
+        self.interrupts = Interrupts()
+        # Kept on the device, so that no update has to wait for it:
+        self.epoch_loss = torch.zeros((), dtype=torch.float64, device=device)
+        self.unhealthy = torch.zeros((), dtype=torch.bool, device=device)
+        if state:
+            self.restore(state)
+        for note in notes:
+            self.journal.say(note)
+
+    def prepare_weights(self, fresh: bool) -> list[str]:
+        """Initialise, load pre-trained weights, freeze; say what was done."""
+        notes = []
+        self.model.reset_parameters()
+        if self.options.pretrained_file and fresh:
+            checkpoint = load_checkpoint(self.options.pretrained_file)
+            weights = checkpoint.weights
+            if self.options.pretrained_layers:
+                weights = keep_prefixes(weights, self.options.pretrained_layers, checkpoint.path)
+            taken = load_weights(self.model, weights, checkpoint.path, partial=True)
+            notes.append(f"Took {len(taken)} of {len(self.model.state_dict())} weights from {checkpoint.path}")
+        for prefix in self.options.freeze_layers:
+            frozen = [item for item in self.model.named_parameters() if item[0].startswith(prefix)]
+            if not frozen:
+                raise UserError(f"no weight begins with {prefix!r}", "[train] freeze_layers")
+            for _, parameter in frozen:
+                parameter.requires_grad_(False)
+            notes.append(f"Froze {', '.join(name for name, _ in frozen)}")
+        return notes if fresh else []
+
+    # Saving and resuming
+
+    def save(self) -> None:
+        """Write everything that resuming needs, unless the weights have gone bad."""
+        self.check_health()
+        self.progress.epoch_loss = self.epoch_loss.item()
+        config = self.model.opts.to_dict()
+        config["train"]["seed"] = self.options.seed  # a drawn seed belongs to the progress, not to the configuration
+        state = {
+            "config": config,
+            "exp_id": self.run.exp_id,
+            "corpus": fingerprint(self.corpus),
+            "progress": self.progress.to_dict(),
+            "weights": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "model": self.model.training_state(),
+            "random": random_states(),
+            "journal": self.journal.position(),
+        }
+        save_state(self.run.folder, state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on exactly where the state was saved."""
+        load_weights(self.model, state["weights"], self.run.folder)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.model.load_training_state(state["model"])
+        self.epoch_loss.fill_(self.progress.epoch_loss)
+        restore_random_states(state["random"])
+
+    # Training
+
+    def train(self) -> str:
+        """Train until a stopping condition is met and return it, or raise `Interrupted` with the state saved."""
+        self.model.train()
+        try:
+            with self.interrupts:
+                if self.run.state is None:
+                    self.progress.validation_due = self.options.eval_zero and self.validator is not None
+                    self.save()
+                if self.progress.validation_due:
+                    self.validate()
+                while not (reason := self.progress.stop_reason(self.options)):
+                    self.train_epoch()
+        except Interrupted:
+            self.save()
+            raise
+        if self.progress.validation == 0:
+            self.save_checkpoint("final")
+        self.journal.say(f"Training ended: {reason}")
+        self.save()
+        self.journal.close()
+        return reason
+
+    def train_epoch(self) -> None:
+        """The rest of an epoch, up to a stopping condition."""
+        progress, options = self.progress, self.options
+        loader = self.corpus.loader(progress.epoch, progress.batch, options.num_workers, options.pin_memory)
+        n_batches, name = len(self.corpus.batches(progress.epoch)), f"epoch {progress.epoch}"
+        with tqdm(total=n_batches, initial=progress.batch, desc=name, unit="update", leave=False, disable=None) as bar:
+            self.pace = Pace()
+            for batch in loader:
+                self.train_batch(batch)
+                bar.update()
+                self.after_update()
+                if progress.stop_reason(options):
+                    return
+        self.end_epoch()
+
+    def train_batch(self, batch: Any) -> None:
+        """One update."""
+        progress = self.progress
+        batch.device(self.device)
+        self.optimizer.zero_grad()
+        self.model.aux_loss.clear()
+        progress.update += 1
+        progress.batch += 1
+        try:
+            out = self.model(batch, uctr=progress.update, ectr=progress.epoch)
+            loss = out["loss"] / out["n_items"] + sum(self.model.aux_loss.values())
+            loss.backward()
+        except torch.OutOfMemoryError as error:
+            if not self.options.handle_oom:
+                where = f"update {progress.update}"
+                raise UserError("out of memory", where, "lower batch_size or max_len, or set handle_oom") from error
+            self.journal.say(f"Update {progress.update} skipped: out of memory")
+            return
+        self.last_loss, self.last_norm = out["loss"].detach() / out["n_items"], self.optimizer.clip()
+        self.unhealthy |= ~(loss.detach() + self.last_norm).isfinite()
+        if self.device.type == "cpu":
+            self.check_health()  # on a GPU this would wait for every update; there it comes with the log's lines
+        self.optimizer.step()
+        self.epoch_loss += out["loss"].detach()
+        progress.epoch_items += out["n_items"]
+        self.pace.count(out["n_items"])
+
+    def after_update(self) -> None:
+        """Log, validate, save, or stop, as the options and the user want it."""
+        progress, options = self.progress, self.options
+        if progress.update % options.disp_freq == 0:
+            self.display()
+        due = options.eval_freq > 0 and progress.update % options.eval_freq == 0
+        progress.validation_due = bool(self.validator and due and progress.epoch >= options.eval_start)
+        self.interrupts.check()
+        if progress.validation_due:
+            self.validate()
+        elif options.checkpoint_freq and progress.update % options.checkpoint_freq == 0:
+            if options.n_checkpoints:
+                self.save_numbered_checkpoint()
+            self.save()
+
+    def display(self) -> None:
+        """A line of the log and a point of each curve."""
+        self.check_health()
+        progress, loss, norm = self.progress, self.last_loss.item(), self.last_norm.item()
+        line = f"Epoch {progress.epoch} - update {progress.update:7d} => loss: {loss:7.3f}"
+        for name, value in self.model.aux_loss.items():
+            line += f" [{name}: {value.item():.3f}]"
+            self.journal.log_scalar(f"train_{name.upper()}", value.item(), progress.update)
+        self.journal.say(f"{line}  |gradient|: {norm:.2f}  lr: {self.optimizer.lr:.2g}  {self.pace}")
+        for name, value in (("train_LOSS", loss), ("gradient_norm", norm), ("lr", self.optimizer.lr)):
+            self.journal.log_scalar(name, value, progress.update)
+
+    def end_epoch(self) -> None:
+        """Close the epoch's books, and validate if that is due now."""
+        progress, epoch = self.progress, self.progress.epoch
+        progress.epoch_loss = self.epoch_loss.item()
+        mean = progress.end_epoch()
+        self.epoch_loss.zero_()
+        self.journal.say(f"Epoch {epoch} done: mean loss {mean:.4f} ({self.pace})")
+        self.journal.log_scalar("epoch_LOSS", mean, progress.update)
+        progress.validation_due = bool(
+            self.validator and self.options.eval_freq == 0 and epoch >= self.options.eval_start
+        )
+        if progress.validation_due:
+            self.validate()
+
+    def validate(self) -> None:
+        """Score the validation set, keep the best checkpoints, let the rate fall, save."""
+        assert self.validator is not None
+        progress, first = self.progress, self.options.eval_metrics[0].upper()
+        started = time.time()
+        results = self.validator(self.interrupts.watch)
+        improved = progress.record(results, first)
+        progress.validation_due = False
+        for metric in results:
+            best = progress.best[metric.name]
+            note = "best so far" if metric in improved else f"best: {best.score:.3f} at {best.validation}"
+            self.journal.say(f"Validation {progress.validation} - {metric.name}: {metric.score:.3f} ({note})")
+            self.journal.log_scalar(f"val_{metric.name}", metric.score, progress.update)
+        if self.optimizer.after_validation(next(metric.score for metric in results if metric.name == first)):
+            self.journal.say(f"Learning rate falls to {self.optimizer.lr:.2g}")
+            if self.options.lr_decay_revert:
+                self.revert_to_best(first)
+        for metric in improved:
+            if metric.name == first or self.options.save_best_metrics:
+                self.save_best(metric)
+        left = self.options.patience - progress.bad_validations
+        self.journal.say(f"Validated in {time.time() - started:.0f} s; patience: {left}")
+        self.save()
+
+    # Checkpoints
+
+    def save_checkpoint(self, label: str) -> Path:
+        """Write `EXPID-LABEL.ckpt`."""
+        path = self.run.folder / f"{self.run.exp_id}-{label}.ckpt"
+        optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
+        save_checkpoint(path, self.model, self.progress.history(), optimizer)
+        return path
+
+    def save_best(self, metric: Metric) -> None:
+        """Write the new best checkpoint of a metric, point the link at it, and only then remove the old one."""
+        name = metric.name.lower()
+        path = self.save_checkpoint(f"val{self.progress.validation:03d}.best.{name}_{metric.score:.3f}")
+        link = self.run.folder / f"{self.run.exp_id}.best.{name}.ckpt"
+        fresh = link.with_suffix(".new")
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(path.name)
+        fresh.replace(link)
+        best = self.progress.best[metric.name]
+        if best.file and best.file != path.name:
+            (self.run.folder / best.file).unlink(missing_ok=True)
+        best.file = path.name
+
+    def save_numbered_checkpoint(self) -> None:
+        """Write `EXPID-updateN.ckpt` and remove the oldest beyond `n_checkpoints`."""
+        path = self.save_checkpoint(f"update{self.progress.update}")
+        self.progress.checkpoints.append(path.name)
+        while len(self.progress.checkpoints) > self.options.n_checkpoints:
+            (self.run.folder / self.progress.checkpoints.pop(0)).unlink(missing_ok=True)
+
+    def revert_to_best(self, metric: str) -> None:
+        """Take back the weights of the best validation."""
+        path = self.run.folder / self.progress.best[metric].file
+        load_weights(self.model, load_checkpoint(path).weights, path)
+        self.journal.say(f"Went back to the weights of {path.name}")
+
+    def check_health(self) -> None:
+        """Stop if an update had a loss or a gradient that is not a number; what was saved before it stays."""
+        if bool(self.unhealthy):
+            what = f"the loss or the gradient is not finite at update {self.progress.update}"
+            todo = "the last saved state is good; lower lr or gclip, or look for damaged text, then train again"
+            raise UserError(what, self.run.folder, todo)
+
+
+class Pace:
+    """Words per second since it was created."""
+
+    def __init__(self) -> None:
+        self.started, self.n_items, self.updates = time.time(), 0, 0
+
+    def count(self, n_items: int) -> None:
+        """One more update."""
+        self.n_items += n_items
+        self.updates += 1
+
+    def __str__(self) -> str:
+        seconds = max(1e-9, time.time() - self.started)
+        return f"{self.updates} updates, {self.n_items / seconds:.0f} words/s"
+
+
+def fingerprint(corpus: Any) -> int:
+    """A checksum of the training text, to notice that it changed between two parts of a run."""
+    checksum = 0
+    for side in corpus.sides.values():
+        checksum = zlib.crc32(side.ids.tobytes(), zlib.crc32(side.lengths.tobytes(), checksum))
+    return checksum

@@ -1,0 +1,76 @@
+"""Validation during training: loss on references, and scores of translations."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from pysimt_sac.engine.corpus import Batch, ParallelCorpus, read_sentences
+from pysimt_sac.engine.filters import FilterChain
+from pysimt_sac.engine.metrics import Metric, ScoredBy
+from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.engine.registry import METRICS
+from pysimt_sac.engine.search import beam_search, greedy_search
+from pysimt_sac.errors import UserError
+
+Watch = Callable[[Iterable[Batch]], Iterator[Batch]]
+
+
+class Validator:
+    """Reads the validation set once and scores a model on it as often as asked."""
+
+    def __init__(self, model: Any, options: TrainOptions, device: torch.device) -> None:
+        self.model, self.options, self.device = model, options, device
+        where = f"{model.opts.filename} [train] eval_metrics"
+        if not options.eval_metrics:
+            raise UserError("no metric is named", where, "e.g. eval_metrics: bleu,loss")
+        self.metrics: dict[str, ScoredBy] = {name.upper(): METRICS.get(name, where) for name in options.eval_metrics}
+        self.filters = FilterChain(options.eval_filters, f"{model.opts.filename} [train] eval_filters")
+        self.loss_corpus: ParallelCorpus = model.load_data("val", options.batch_size, mode="eval")
+        self.translates = set(self.metrics) != {"LOSS"}
+        if self.translates:
+            self.source_corpus: ParallelCorpus = model.load_data("val", options.eval_batch_size, mode="beam")
+            self.references = [self.filters(read_sentences(path)) for path in model.val_refs]
+
+    def higher_better(self, name: str) -> bool:
+        """Whether more of a metric is better."""
+        return self.metrics[name.upper()].higher_better
+
+    @torch.no_grad()
+    def __call__(self, watch: Watch) -> list[Metric]:
+        """All scores, in the order of `eval_metrics`; `watch` may interrupt between batches."""
+        self.model.eval()
+        try:
+            scores: dict[str, float] = {}
+            if "LOSS" in self.metrics:
+                loss = self.model.test_performance(self.batches(self.loss_corpus, watch, "validation loss"))
+                scores.update({metric.name: metric.score for metric in loss})
+            if self.translates:
+                hypotheses = self.filters(self.translate(watch))
+                for name, scored_by in self.metrics.items():
+                    if name != "LOSS":
+                        scores[name] = float(scored_by.compute(hypotheses, self.references))
+        finally:
+            self.model.train()
+        return [Metric(name, scores[name], higher_better=self.higher_better(name)) for name in self.metrics]
+
+    def batches(self, corpus: ParallelCorpus, watch: Watch, description: str) -> Iterator[Batch]:
+        """A corpus on the device, with a progress bar."""
+        bar = tqdm(corpus.loader(), total=len(corpus.batches()), desc=description, leave=False, disable=None)
+        for batch in watch(bar):
+            batch.device(self.device)
+            yield batch
+
+    def translate(self, watch: Watch) -> list[str]:
+        """The validation set in the model's own words, in the set's order."""
+        lines = [""] * len(self.source_corpus)
+        for batch in self.batches(self.source_corpus, watch, "validation translations"):
+            if self.model.opts.model["translator_type"] == "bs":
+                n_best = beam_search(self.model, batch, self.options.eval_beam, self.options.eval_max_len)
+                found = [hypotheses[0] for hypotheses in n_best]
+            else:
+                found = greedy_search(self.model, batch, self.options.eval_max_len)
+            for index, hypothesis in zip(batch.indices, found, strict=True):
+                lines[index] = self.model.trg_vocab.idxs_to_sent(hypothesis.words)
+        return lines

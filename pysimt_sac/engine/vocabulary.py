@@ -1,0 +1,101 @@
+"""Words and their numbers, in pysimt's JSON format: token -> "index count"."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import read_lines
+
+PAD, BOS, EOS, UNK = 0, 1, 2, 3
+SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+BUILD_HINT = "build it with: pysimt build-vocab FILE -o FOLDER"
+
+
+class Vocabulary:
+    """A two-way mapping; `vocab['word']` is a number and `vocab[number]` a word, as in pysimt."""
+
+    def __init__(self, tokens: Sequence[str], counts: Sequence[int], name: str = "") -> None:
+        self.tokens = list(tokens)
+        self.counts = dict(zip(tokens, counts, strict=True))
+        self.name = name
+        self.index = {token: number for number, token in enumerate(tokens)}
+
+    @classmethod
+    def read(cls, path: str | Path, short_list: int = 0) -> "Vocabulary":
+        """Read a vocabulary file; `short_list` keeps only its first so many entries."""
+        path = Path(path).expanduser()
+        try:
+            pairs = json.loads("\n".join(read_lines(path, "vocabulary file")), object_pairs_hook=list)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise UserError(f"is not JSON: {error}", path, BUILD_HINT) from error
+        if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
+            raise UserError("is not a JSON object of words", path, BUILD_HINT)
+        entries = [parse_entry(token, value, path) for token, value in pairs]
+        if short_list:
+            entries = entries[:short_list]
+        check_entries(entries, path)
+        entries.sort(key=lambda entry: entry[1])
+        return cls([token for token, _, _ in entries], [count for _, _, count in entries], path.name)
+
+    def sent_to_idxs(self, line: str, explicit_bos: bool = False, explicit_eos: bool = True) -> list[int]:
+        """The numbers of a sentence's words; words it does not have become `<unk>`."""
+        # A special token written out in the text is an unknown word, never a pad or an end.
+        numbers = [max(self.index.get(token, UNK), UNK) for token in line.split()]
+        return [BOS] * explicit_bos + numbers + [EOS] * explicit_eos
+
+    def idxs_to_sent(self, numbers: Iterable[int], debug: bool = False) -> str:
+        """The words of a sentence up to its `<eos>`, or all of them with `debug`."""
+        words = []
+        for number in numbers:
+            if number == EOS and not debug:
+                break
+            words.append(self.tokens[number])
+        return " ".join(words)
+
+    def list_of_idxs_to_sents(self, sentences: Iterable[Iterable[int]]) -> list[str]:
+        """The words of several sentences."""
+        return [self.idxs_to_sent(sentence) for sentence in sentences]
+
+    def state(self) -> dict[str, list[Any]]:
+        """All of it, so that a checkpoint can be used without its vocabulary files."""
+        return {"tokens": self.tokens, "counts": [self.counts[token] for token in self.tokens]}
+
+    def __getitem__(self, key: str | int) -> int | str:
+        return self.index[key] if isinstance(key, str) else self.tokens[key]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary of {len(self)} words ({self.name!r})"
+
+
+def parse_entry(token: str, value: Any, path: Path) -> tuple[str, int, int]:
+    """One entry of the file as (token, index, count)."""
+    try:
+        index, count = (int(number) for number in value.split())
+    except (AttributeError, ValueError) as error:
+        what = f'entry {token!r} is {value!r}, not "index count"'
+        raise UserError(what, path, BUILD_HINT) from error
+    return token, index, count
+
+
+def check_entries(entries: list[tuple[str, int, int]], path: Path) -> None:
+    """Every number from 0 on exactly once, every word once, the special tokens in their places."""
+    tokens: dict[str, int] = {}
+    indices: dict[int, str] = {}
+    for token, index, _ in entries:
+        if token in tokens:
+            raise UserError(f"{token!r} stands in it twice", path, BUILD_HINT)
+        if index in indices:
+            raise UserError(f"{token!r} and {indices[index]!r} have the same index {index}", path, BUILD_HINT)
+        tokens[token], indices[index] = index, token
+    for index, token in enumerate(SPECIAL_TOKENS):
+        if tokens.get(token) != index:
+            found = f"has it at {tokens[token]}" if token in tokens else "lacks it"
+            raise UserError(f"{token} must have index {index}; this vocabulary {found}", path, BUILD_HINT)
+    for index in range(len(entries)):
+        if index not in indices:
+            raise UserError(f"no word has index {index}, of {len(entries)}", path, BUILD_HINT)
