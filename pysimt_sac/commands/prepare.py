@@ -124,7 +124,8 @@ def run_multi30k(args: argparse.Namespace) -> None:
 
     if args.download:
         pairs = args.pair or multi30k.PAPER_PAIRS
-        download.download_multi30k(args.raw, {language for pair in pairs for language in pair.split("-")}, say)
+        folder = multi30k.raw_folder(args.raw) if args.raw.exists() else args.raw
+        download.download_multi30k(folder, {language for pair in pairs for language in pair.split("-")}, say)
     settings = multi30k.Settings(
         split_hyphens=not args.no_split_hyphens,
         bpe_units=args.bpe_merges,

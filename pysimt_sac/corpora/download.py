@@ -57,9 +57,10 @@ def fetch(address: str) -> bytes:
     except urllib.error.HTTPError as error:
         raise UserError(f"the server answers {error.code} {error.reason}", address) from error
     except (urllib.error.URLError, OSError) as error:
-        reason = getattr(error, "reason", error)
-        todo = "without a network, copy the raw files from another machine and leave --download out"
-        raise UserError(f"cannot be fetched, is there a network? {reason}", address, todo) from error
+        cause = getattr(error, "reason", error)
+        reason = getattr(cause, "strerror", None) or cause
+        todo = "no network? copy the raw files from another machine and leave --download out"
+        raise UserError(f"cannot be fetched: {reason}", address, todo) from error
 
 
 def verify(name: str, compressed: bytes) -> None:

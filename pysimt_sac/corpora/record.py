@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pysimt_sac import __version__
-from pysimt_sac.corpora.vocabulary_builder import SPECIAL_TOKENS, count_words
+from pysimt_sac.corpora.vocabulary_builder import count_words
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write, stream_lines
 
@@ -44,7 +44,7 @@ def text_statistics(path: Path, vocabulary: Iterable[str] | None) -> TextStatist
     tokens = counts.total()
     unknown = None
     if vocabulary is not None:
-        known = {*vocabulary, *SPECIAL_TOKENS}
+        known = set(vocabulary)
         unknown = sum(count for word, count in counts.items() if word not in known) / max(tokens, 1)
     return TextStatistics(path.name, sentences, tokens, len(counts), unknown)
 

@@ -50,7 +50,7 @@ def test_without_a_network_one_line_says_so(monkeypatch, prepare, tmp_path):
     monkeypatch.setattr("urllib.request.urlopen", urlopen)
     status, _, progress = prepare("multi30k", "--download", "--raw", tmp_path / "raw", "--out", tmp_path / "out")
     assert status == 2
-    assert "is there a network? Name or service not known" in progress.splitlines()[-1]
+    assert "cannot be fetched: Name or service not known (no network?" in progress.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
 
 
