@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pysimt_sac.engine.options import ModelOptions
-from pysimt_sac.engine.recurrence import unroll_decoder
+from pysimt_sac.engine.output import Dropout
+from pysimt_sac.engine.recurrence import ConditionalGRU, DecoderWeights, run_gru_layer
 from pysimt_sac.engine.vocabulary import PAD
 
 States = dict[str, tuple[Tensor, Tensor]]
@@ -46,7 +47,7 @@ class RecurrentEncoder(nn.Module):
     def __init__(self, options: ModelOptions, n_vocab: int) -> None:
         super().__init__()
         self.emb = nn.Embedding(n_vocab, options.emb_dim, padding_idx=PAD)
-        self.do_emb = nn.Dropout(options.dropout_emb)
+        self.do_emb = Dropout(options.dropout_emb)
         cell = {"gru": nn.GRU, "lstm": nn.LSTM}[options.enc_type]
         self.enc = cell(
             options.emb_dim,
@@ -63,7 +64,7 @@ class RecurrentEncoder(nn.Module):
         if options.enc_lnorm:
             layers.append(nn.LayerNorm(self.ctx_size))
         if options.dropout_ctx > 0:
-            layers.append(nn.Dropout(options.dropout_ctx))
+            layers.append(Dropout(options.dropout_ctx))
         self.output = nn.Sequential(*layers)
 
     def forward(self, ids_SB: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -72,23 +73,35 @@ class RecurrentEncoder(nn.Module):
         embedded = self.do_emb(self.emb(ids_SB))
         lengths = mask_SB.sum(0).cpu() if lengths_B is None else lengths_B
         if bool((lengths == len(ids_SB)).all()):
-            hidden = self.enc(embedded)[0]
+            hidden = self.run_layers(embedded)
         else:
             packed = pack_padded_sequence(embedded, lengths, enforce_sorted=False)
             hidden = pad_packed_sequence(self.enc(packed)[0], total_length=len(ids_SB))[0]
         return self.output(hidden), mask_SB.long()
 
+    def run_layers(self, inputs_SBE: Tensor) -> Tensor:
+        """Sentences of equal length through all layers: by cuDNN on a GPU, by our own GRU on the CPU."""
+        if isinstance(self.enc, nn.LSTM) or inputs_SBE.is_cuda or not torch.is_grad_enabled():
+            return self.enc(inputs_SBE)[0]  # type: ignore[no-any-return]
+        directions = 2 if self.enc.bidirectional else 1
+        states_SBC = inputs_SBE
+        for layer in range(self.enc.num_layers):
+            if layer:
+                states_SBC = F.dropout(states_SBC, self.enc.dropout, self.training)
+            states_SBC = run_gru_layer(states_SBC, self.enc.all_weights[layer * directions : (layer + 1) * directions])
+        return states_SBC
+
 
 class Memory(NamedTuple):
     """A source as the decoder attends to it, projected once for all target steps."""
 
-    keys_SBM: Tensor
-    values_SBH: Tensor
-    mask_SB: Tensor
+    keys_BSM: Tensor
+    values_BSH: Tensor
+    mask_BS: Tensor
 
     def select(self, indices: Tensor) -> "Memory":
         """The same for some sentences, or for some of them several times."""
-        return Memory(*(part.index_select(1, indices) for part in self))
+        return Memory(*(part.index_select(0, indices) for part in self))
 
 
 class Attention(nn.Module):
@@ -108,17 +121,19 @@ class Attention(nn.Module):
 
     def remember(self, states_SBC: Tensor, mask_SB: Tensor) -> Memory:
         """Project a source once. The values' projection is linear, so it may come before the weighted sum."""
-        return Memory(self.ctx2ctx(states_SBC), self.ctx2hid(states_SBC), mask_SB)
+        states_BSC = states_SBC.transpose(0, 1).contiguous()
+        return Memory(self.ctx2ctx(states_BSC), self.ctx2hid(states_BSC), mask_SB.t())
 
     def forward(self, hidden_BKH: Tensor, memory: Memory) -> Tensor:
         """The contexts (B, K, H) that K decoder states of each sentence attend to."""
         query_BKM = self.hid2ctx(hidden_BKH)
         if self.mlp is None:
-            scores_SBK = torch.einsum("sbm,bkm->sbk", memory.keys_SBM, query_BKM)
+            scores_BKS = query_BKM @ memory.keys_BSM.transpose(1, 2)
         else:
-            scores_SBK = self.mlp(self.activ(memory.keys_SBM.unsqueeze(2) + query_BKM)).squeeze(-1)
-        scores_SBK = (scores_SBK / self.temperature).masked_fill(memory.mask_SB.unsqueeze(-1) == 0, MASKED)
-        return torch.einsum("sbk,sbh->bkh", scores_SBK.softmax(0), memory.values_SBH)
+            scores_BKS = self.mlp(self.activ(memory.keys_BSM.unsqueeze(1) + query_BKM.unsqueeze(2))).squeeze(-1)
+        scores_BKS = (scores_BKS / self.temperature).masked_fill(memory.mask_BS.unsqueeze(1) == 0, MASKED)
+        context_BKH: Tensor = scores_BKS.softmax(-1) @ memory.values_BSH
+        return context_BKH
 
 
 class ConditionalGRUDecoder(nn.Module):
@@ -134,10 +149,13 @@ class ConditionalGRUDecoder(nn.Module):
         self.deep = options.out_logic == "deep"
         readout_size = options.dec_dim * 2 + options.emb_dim if self.deep else options.dec_dim
         self.hid2out = Projection(readout_size, options.emb_dim, "tanh")
-        self.do_out = nn.Dropout(options.dropout_out)
+        self.do_out = Dropout(options.dropout_out)
         self.out2prob = Projection(options.emb_dim, n_vocab)
         if options.tied_emb:
             self.out2prob.weight = self.emb.weight
+        self.usual_form = (
+            options.att_type == "mlp" and options.att_activ == "tanh" and options.dec_inp_activ in (None, "linear")
+        )
 
     @property
     def attention(self) -> Attention:
@@ -160,7 +178,26 @@ class ConditionalGRUDecoder(nn.Module):
 
     def unroll(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
         """All steps of a known sequence: states and contexts, both (T, B, H)."""
-        return unroll_decoder(self, memory, emb_TBE)
+        if not self.usual_form:
+            return self.unroll_step_by_step(memory, emb_TBE)
+        attention, cell0, cell1 = self.attention, self.dec0, self.dec1
+        assert attention.mlp is not None
+        weights = DecoderWeights(
+            cell0.weight_hh, cell0.bias_hh, attention.hid2ctx.weight, attention.mlp.weight / attention.temperature,
+            cell1.weight_ih, cell1.bias_ih, cell1.weight_hh, cell1.bias_hh,
+        )  # fmt: skip
+        inputs_TB3H = F.linear(emb_TBE, cell0.weight_ih, cell0.bias_ih)
+        bias_BS = (memory.mask_BS == 0) * MASKED
+        return ConditionalGRU.apply(inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return, no-untyped-call]
+
+    def unroll_step_by_step(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, for the attentions and activations whose gradient we have not written out."""
+        h_B1H, states, contexts = None, [], []
+        for emb_BE in emb_TBE:
+            h_B1H, context_B1H = self.step(memory, emb_BE.unsqueeze(1), h_B1H)
+            states.append(h_B1H)
+            contexts.append(context_B1H)
+        return torch.stack(states).squeeze(2), torch.stack(contexts).squeeze(2)
 
     def readout(self, h_NH: Tensor, emb_NE: Tensor, context_NH: Tensor) -> Tensor:
         """What the output layer sees: tanh(W h), or tanh(W [h; emb; context]) when `deep`; dropout applied."""

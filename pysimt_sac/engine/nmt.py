@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pysimt_sac.engine.config import Options, parse_direction
@@ -18,6 +17,7 @@ from pysimt_sac.engine.corpus import Batch, ParallelCorpus, Text, find_files, re
 from pysimt_sac.engine.layers import ConditionalGRUDecoder, RecurrentEncoder, States
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.options import ModelOptions, defaults, read_section
+from pysimt_sac.engine.output import linear_cross_entropy
 from pysimt_sac.engine.registry import MODELS
 from pysimt_sac.engine.vocabulary import BOS, PAD, Vocabulary
 from pysimt_sac.errors import UserError, did_you_mean
@@ -152,8 +152,7 @@ class SimultaneousNMT(nn.Module):
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
         """The loss of a batch: minus the log-probability of the references, summed over their words."""
         readout_NE, targets_N = self.readouts(self.encode(batch), batch[self.tl], batch.lengths[self.tl])
-        logits_NV = self.dec.out2prob(readout_NE)
-        return {"loss": F.cross_entropy(logits_NV, targets_N, reduction="sum"), "n_items": len(targets_N)}
+        return {"loss": linear_cross_entropy(self.dec.out2prob, readout_NE, targets_N), "n_items": len(targets_N)}
 
     def test_performance(self, loader: Iterator[Batch]) -> list[Metric]:
         """The mean loss per word of a data set."""

@@ -73,7 +73,7 @@ def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothe
 def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Any) -> list[Hypothesis]:
     """Extend one hypothesis per sentence until its `<eos>`; `choose(log_p_BV, sentences, step)` picks the words."""
     stepper = Stepper(model, batch, suppress_unk)
-    device = stepper.memory.mask_SB.device
+    device = stepper.memory.mask_BS.device
     sentences = torch.arange(batch.size, device=device)
     words_B = torch.full((batch.size,), BOS, device=device)
     chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
@@ -140,7 +140,7 @@ def beam_search(
     A sentence is done when all its hypotheses have ended, or when no open one can still beat its best ended one.
     """
     stepper = Stepper(model, batch, suppress_unk)
-    device = stepper.memory.mask_SB.device
+    device = stepper.memory.mask_BS.device
     results: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
     sentences = torch.arange(batch.size, device=device)
     beam = Beam.start(batch.size, device)

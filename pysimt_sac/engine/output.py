@@ -1,0 +1,61 @@
+"""The output layer's loss, and dropout: the two largest costs of an update outside the recurrence."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+CHUNK = 256  # positions at a time: their logits over a usual vocabulary stay within a processor's cache
+
+
+class LinearCrossEntropy(Function):
+    """Cross-entropy of a linear layer's softmax, summed; never holds more than a chunk of the logits.
+
+    The gradient of each chunk is computed while its probabilities are at hand, so that backward only scales it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor, targets_N: Tensor) -> Tensor:
+        """Minus the summed log-probability of the targets."""
+        total = x_NE.new_zeros(())
+        dx_NE, dweight_VE, dbias_V = torch.empty_like(x_NE), torch.zeros_like(weight_VE), torch.zeros_like(bias_V)
+        for start in range(0, len(x_NE), CHUNK):
+            chunk = slice(start, start + CHUNK)
+            logits, targets = torch.addmm(bias_V, x_NE[chunk], weight_VE.t()), targets_N[chunk].unsqueeze(1)
+            highest, index = logits.max(1, keepdim=True)
+            p = logits.softmax(1)
+            # log p(target), by way of the likeliest word, whose probability cannot underflow
+            total -= (logits.gather(1, targets) - highest + p.gather(1, index).log()).sum()
+            p.scatter_add_(1, targets, p.new_full(targets.shape, -1.0))
+            torch.mm(p, weight_VE, out=dx_NE[chunk])
+            dweight_VE.addmm_(p.t(), x_NE[chunk])
+            dbias_V += p.sum(0)
+        ctx.save_for_backward(dx_NE, dweight_VE, dbias_V)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_total: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        """Scale the gradients that forward has computed."""
+        dx_NE, dweight_VE, dbias_V = ctx.saved_tensors
+        return dx_NE * d_total, dweight_VE * d_total, dbias_V * d_total, None
+
+
+def linear_cross_entropy(layer: nn.Linear, x_NE: Tensor, targets_N: Tensor) -> Tensor:
+    """The summed cross-entropy of `layer(x)`'s softmax."""
+    if not torch.is_grad_enabled():
+        return nn.functional.cross_entropy(layer(x_NE), targets_N, reduction="sum")
+    return LinearCrossEntropy.apply(x_NE, layer.weight, layer.bias, targets_N)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class Dropout(nn.Dropout):
+    """torch's dropout, by a quicker way to random masks on the CPU."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Zero each value with probability p, and scale the others up."""
+        if not self.training or self.p == 0 or input.is_cuda:
+            return super().forward(input)
+        keep = torch.rand_like(input) >= self.p
+        return input * (keep / (1 - self.p))
