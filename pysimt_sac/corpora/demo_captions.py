@@ -78,9 +78,9 @@ OUT_OF_DOMAIN = Domain(
     foreign_topics=True,
 )
 
-# Where the word stands that gives the sense away; a rare sense more often hangs on a distant one.
+# Where the word stands that gives the sense away, how often, and how often there is one more.
 CUE_PLACES = ("subject", "place", "second clause")
-CUE_WEIGHTS = {False: (0.4, 0.3, 0.3), True: (0.4, 0.3, 0.3)}
+CUE_WEIGHTS = (0.4, 0.3, 0.3)
 MORE_CUES = 0.35
 
 
@@ -111,7 +111,7 @@ class CaptionWriter:
         noun, topic, other = entry.dominant, TOPICS[entry.dominant_topic], TOPICS[entry.rare_topic]
         if is_rare:
             noun, topic, other = entry.rare, other, topic
-        cues = {self.rng.choices(CUE_PLACES, CUE_WEIGHTS[is_rare])[0]}
+        cues = {self.rng.choices(CUE_PLACES, CUE_WEIGHTS)[0]}
         cues |= {place for place in CUE_PLACES if self.chance(MORE_CUES)}
         decoy = None
         if self.chance(self.domain.decoy):  # one thing of the wrong topic, outvoted by two of the right one
