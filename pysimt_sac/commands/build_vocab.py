@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from pysimt_sac.commands.arguments import natural
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import stream_lines
@@ -26,14 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-x", "--exclude-symbols", action="store_true", help="leave out <pad>, <bos>, <eos>, <unk> (models need them)"
     )
-
-
-def natural(text: str) -> int:
-    """A number that is not negative."""
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
-    return number
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write_ambiguous_words
 from pysimt_sac.corpora.demo_captions import IN_DOMAIN, OUT_OF_DOMAIN, Caption, CaptionWriter
-from pysimt_sac.corpora.record import TextStatistics, text_statistics, write_record
+from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
 from pysimt_sac.files import atomic_folder, write_lines
 
-SPLIT_SIZES = {"train": 5000, "val": 500, "test": 500, "test_ood": 500}
+SPLIT_SIZES = {"train": 4000, "val": 500, "test": 500, "test_ood": 500}
 TEST_SPLITS = ("test", "test_ood")
 DEFAULT_SEED = 1
 
@@ -55,6 +55,7 @@ def published_list(splits: dict[str, list[Caption]]) -> list[str]:
 
 def prepare(out: Path, seed: int = DEFAULT_SEED) -> list[TextStatistics]:
     """Write the corpus into a folder and describe it."""
+    require_own_folder(out, "demo")
     splits = generate(seed)
     with atomic_folder(out) as folder:
         statistics = []

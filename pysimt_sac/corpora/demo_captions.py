@@ -49,14 +49,14 @@ class Caption:
 class Domain:
     """What distinguishes the out-of-domain captions from the others: all are probabilities, except the flatness."""
 
-    ambiguous: float = 0.65
+    ambiguous: float = 0.8
     two_clauses: float = 0.15
     subordinate_first: float = 0.05
     place_first: float = 0.05
     coordination: float = 0.0
     companion: float = 0.2
     relative_clause: float = 0.12
-    free_word_order: float = 0.1
+    free_word_order: float = 0.25
     decoy: float = 0.08
     unseen: float = 0.0
     flatness: float = 0.0  # 0: the first words of a list are much more frequent; 1: all are alike
@@ -78,10 +78,10 @@ OUT_OF_DOMAIN = Domain(
     foreign_topics=True,
 )
 
-# Where the word stands that gives the sense away; a rare sense more often hangs on a distant one.
+# Where the word stands that gives the sense away, how often, and how often there is one more.
 CUE_PLACES = ("subject", "place", "second clause")
-CUE_WEIGHTS = {False: (0.4, 0.3, 0.3), True: (0.25, 0.25, 0.5)}
-MORE_CUES = 0.15
+CUE_WEIGHTS = (0.4, 0.3, 0.3)
+MORE_CUES = 0.35
 
 
 class CaptionWriter:
@@ -97,7 +97,7 @@ class CaptionWriter:
 
     def pick(self, items: Sequence[T]) -> T:
         """One of the items, the first ones more often (in the flat domain: all alike)."""
-        weights = [(1 / (rank + 1)) ** (1 - self.domain.flatness) for rank in range(len(items))]
+        weights = [(1 / (rank + 1)) ** (1.5 * (1 - self.domain.flatness)) for rank in range(len(items))]
         return self.rng.choices(items, weights)[0]
 
     def caption(self) -> Caption:
@@ -111,7 +111,7 @@ class CaptionWriter:
         noun, topic, other = entry.dominant, TOPICS[entry.dominant_topic], TOPICS[entry.rare_topic]
         if is_rare:
             noun, topic, other = entry.rare, other, topic
-        cues = {self.rng.choices(CUE_PLACES, CUE_WEIGHTS[is_rare])[0]}
+        cues = {self.rng.choices(CUE_PLACES, CUE_WEIGHTS)[0]}
         cues |= {place for place in CUE_PLACES if self.chance(MORE_CUES)}
         decoy = None
         if self.chance(self.domain.decoy):  # one thing of the wrong topic, outvoted by two of the right one
@@ -151,7 +151,7 @@ class CaptionWriter:
         noun = self.pick(topic.people)
         if topic is GENERIC and self.chance(self.domain.unseen):
             noun = self.rng.choice(demo_nouns.UNSEEN_PEOPLE)
-        number = self.rng.choices([("a", ""), ("the", ""), self.pick(lexicon.NUMBERS)], (0.65, 0.15, 0.2))[0]
+        number = self.rng.choices([("a", ""), ("the", ""), self.number()], (0.65, 0.15, 0.2))[0]
         phrase = noun_phrase(noun, NOMINATIVE, number, self.adjective(lexicon.ADJECTIVES_OF_PEOPLE, 0.35))
         if decoy is not None or self.chance(self.domain.companion):
             companion = self.pick(decoy.small if decoy is not None else GENERIC.small)
@@ -165,11 +165,16 @@ class CaptionWriter:
         """One of the adjectives, or none."""
         return self.pick(adjectives) if self.chance(probability) else None
 
+    def number(self) -> tuple[str, str]:
+        """A number word, as the translator happens to put it."""
+        english, usual, other, share = self.pick(lexicon.NUMBERS)
+        return english, other if self.chance(share) else usual
+
     def thing(self, noun: Noun, case: int, may_be_plural: bool = True) -> Phrase:
         """A thing, perhaps several."""
         determiner = ("the", "") if self.chance(0.3) else ("a", "")
         if may_be_plural and self.chance(0.15):
-            determiner = self.pick(lexicon.NUMBERS)
+            determiner = self.number()
         return noun_phrase(noun, case, determiner, self.adjective(lexicon.ADJECTIVES_OF_THINGS, 0.4))
 
     def place(self, topic: Topic) -> Phrase:

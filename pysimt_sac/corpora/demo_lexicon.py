@@ -129,14 +129,22 @@ PREPOSITIONS_OF_PLACE = {
     "next to": ("neben", "neben", 0.0),
     "in front of": ("vor", "vor", 0.0),
     "behind": ("hinter", "hinter", 0.0),
-    "near": ("bei", "in der nähe von", 0.25),
+    "near": ("bei", "in der nähe von", 0.35),
 }
+NUMBERS = (
+    ("two", "zwei", "zwei", 0.0),
+    ("several", "mehrere", "einige", 0.35),
+    ("three", "drei", "drei", 0.0),
+    ("four", "vier", "vier", 0.0),
+)
 OTHER_VERBS = {
-    "looking at": (Verb("looking at", "sieht", "sehen", particle="an"), 0.25),
-    "walking": (Verb("walking", "läuft", "laufen"), 0.25),
+    "looking at": (Verb("looking at", "sieht", "sehen", particle="an"), 0.35),
+    "drawing": (Verb("drawing", "malt", "malen"), 0.35),
+    "talking about": (Verb("talking about", "redet", "reden", preposition="über"), 0.35),
+    "walking": (Verb("walking", "läuft", "laufen"), 0.35),
+    "carrying": (Verb("carrying", "schleppt", "schleppen"), 0.35),
+    "playing": (Verb("playing", "tobt", "toben"), 0.35),
 }
-
-NUMBERS = (("two", "zwei"), ("three", "drei"), ("several", "mehrere"), ("four", "vier"))
 
 ADJECTIVES_OF_PEOPLE = (
     ("young", "jung"),

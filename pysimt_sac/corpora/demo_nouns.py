@@ -151,28 +151,18 @@ UNSEEN_PLACES = parse_nouns("""
 """)
 
 AMBIGUOUS = parse_ambiguous("""
-bank; bank f city; ufer n water; 0.15; large
-hat; hut m city; mütze f winter; 0.18; small
-match; spiel n sport; streichholz n party; 0.15; small
-bat; schläger m sport; fledermaus f night; 0.13; small
-crane; kran m workshop; kranich m water; 0.15; large
-seal; robbe f water; siegel n office; 0.18; small
-trunk; kofferraum m city; rüssel m zoo; 0.14; small
-court; platz m sport; gericht n office; 0.18; large
+bank; bank f city; ufer n water; 0.18; large
+hat; hut m city; mütze f winter; 0.20; small
+match; spiel n sport; streichholz n party; 0.18; small
+bat; schläger m sport; fledermaus f night; 0.18; small
+seal; robbe f water; siegel n office; 0.20; small
+court; platz m sport; gericht n office; 0.20; large
 letter; brief m office; buchstabe/buchstaben m school; 0.20; small
-pipe; rohr n workshop; pfeife f water; 0.15; small
-nut; nuss f kitchen; schraubenmutter f workshop; 0.15; small
-coach; trainer m sport; reisebus m city; 0.18; large
+nut; nuss f kitchen; schraubenmutter f workshop; 0.18; small
+coach; trainer m sport; reisebus m city; 0.20; large
 bow; schleife f party; bogen m farm; 0.20; small
-organ; orgel f music; organ n hospital; 0.13; large
-chest; truhe f party; brust f hospital; 0.15; small
-plant; pflanze f farm; fabrik f workshop; 0.15; large
-screen; bildschirm m office; leinwand f music; 0.18; large
-key; schlüssel m city; taste f music; 0.14; small
-file; akte f office; feile f workshop; 0.14; small
-drum; trommel f music; fass n farm; 0.15; large
-pen; stift m school; gehege n zoo; 0.18; small
-spring; feder f workshop; quelle f winter; 0.18; small
-jam; marmelade f kitchen; stau m city; 0.13; small
-horn; horn n farm; hupe f city; 0.18; small
+plant; pflanze f farm; fabrik f workshop; 0.18; large
+screen; bildschirm m office; leinwand f music; 0.20; large
+key; schlüssel m city; taste f music; 0.18; small
+pen; stift m school; gehege n zoo; 0.20; small
 """)

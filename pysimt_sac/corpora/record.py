@@ -12,7 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pysimt_sac import __version__
-from pysimt_sac.corpora.vocabulary_builder import SPECIAL_TOKENS, count_words
+from pysimt_sac.corpora.vocabulary_builder import count_words
+from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write, stream_lines
 
 RECORD_NAME = "corpus.json"
@@ -20,18 +21,17 @@ RECORD_NAME = "corpus.json"
 
 @dataclass(frozen=True)
 class TextStatistics:
-    """One text file in numbers. unknown: the share of its tokens that the vocabulary does not have."""
+    """One text file in numbers. unknown: the share of its tokens that the vocabulary does not have, if there is one."""
 
     file: str
     sentences: int
     tokens: int
     types: int
-    unknown: float
+    unknown: float | None
 
 
-def text_statistics(path: Path, vocabulary: Iterable[str]) -> TextStatistics:
-    """Count a text file against a vocabulary."""
-    known = {*vocabulary, *SPECIAL_TOKENS}
+def text_statistics(path: Path, vocabulary: Iterable[str] | None) -> TextStatistics:
+    """Count a text file, against a vocabulary if there is one."""
     sentences = 0
 
     def lines() -> Iterable[str]:
@@ -42,8 +42,11 @@ def text_statistics(path: Path, vocabulary: Iterable[str]) -> TextStatistics:
 
     counts = count_words(lines())
     tokens = counts.total()
-    unknown = sum(count for word, count in counts.items() if word not in known)
-    return TextStatistics(path.name, sentences, tokens, len(counts), unknown / tokens if tokens else 0.0)
+    unknown = None
+    if vocabulary is not None:
+        known = set(vocabulary)
+        unknown = sum(count for word, count in counts.items() if word not in known) / max(tokens, 1)
+    return TextStatistics(path.name, sentences, tokens, len(counts), unknown)
 
 
 def summary_table(statistics: Sequence[TextStatistics]) -> list[str]:
@@ -51,7 +54,7 @@ def summary_table(statistics: Sequence[TextStatistics]) -> list[str]:
     width = max([len("file"), *(len(row.file) for row in statistics)])
     lines = [f"{'file':{width}}  sentences     tokens    types  unknown"]
     for row in statistics:
-        unknown = f"{100 * row.unknown:.2f}%"
+        unknown = "-" if row.unknown is None else f"{100 * row.unknown:.2f}%"
         lines.append(f"{row.file:{width}}  {row.sentences:9,}  {row.tokens:9,}  {row.types:7,}  {unknown:>7}")
     return lines
 
@@ -71,6 +74,19 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed"
     return found
+
+
+def require_own_folder(folder: Path, corpus: str) -> None:
+    """Refuse a folder that holds another corpus, whose files would get mixed with the new ones."""
+    path = folder / RECORD_NAME
+    if not path.is_file():
+        return
+    try:
+        other = json.loads(path.read_text(encoding="utf-8")).get("corpus")
+    except (OSError, ValueError, AttributeError):
+        other = "something else"
+    if other != corpus:
+        raise UserError(f"holds another corpus ({other})", folder, "choose another --out")
 
 
 def write_record(

@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from pysimt_sac.engine.vocabulary import SPECIAL_TOKENS
 from pysimt_sac.files import atomic_write
-
-SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 
 def count_words(lines: Iterable[str]) -> Counter[str]:

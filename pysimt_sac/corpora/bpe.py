@@ -1,0 +1,85 @@
+"""Byte-pair encoding by subword-nmt: learning codes, and applying them with a vocabulary threshold.
+
+Called by `multi30k`. Checks files of codes before subword-nmt sees them, because it ends the program on a bad one.
+"""
+
+import contextlib
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.corpora.parallel import in_chunks
+from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import read_lines, stream_lines, write_lines
+
+MIN_PAIR_FREQUENCY = 2
+
+
+def learn_codes(texts: Sequence[Path], units: int, target: Path) -> None:
+    """Learn codes jointly on several tokenised texts and write them.
+
+    units: how many units the text shall have at most, characters included (subword-nmt's --symbols with
+    --total-symbols): merges are as many fewer as there are characters. This is how the paper's codes were made.
+    """
+    from subword_nmt.learn_bpe import learn_bpe
+
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(count_words(stream_lines(text)))
+    codes = io.StringIO()
+    with contextlib.redirect_stderr(io.StringIO()):  # it reports on every merge
+        learn_bpe(
+            [f"{word} {count}" for word, count in counts.items()],
+            codes,
+            units,
+            MIN_PAIR_FREQUENCY,
+            is_dict=True,
+            total_symbols=True,
+        )
+    write_lines(target, codes.getvalue().removesuffix("\n").split("\n"))
+
+
+def read_codes(path: Path) -> list[str]:
+    """The lines of a file of codes, each a pair of units after the first line with the version."""
+    lines = read_lines(path, "file of BPE codes")
+    for number, line in enumerate(lines, start=1):
+        if not (number == 1 and line.startswith("#version:")) and len(line.split(" ")) != 2:
+            raise UserError(f"line {number} is not a pair of units", path, "is this the output of learn-bpe?")
+    return lines
+
+
+def read_units(path: Path, threshold: int) -> set[str]:
+    """The units of a vocabulary of subword-nmt (`unit count` per line) that are frequent enough."""
+    units = set()
+    for number, line in enumerate(stream_lines(path, "BPE vocabulary"), start=1):
+        unit, _, count = line.rpartition(" ")
+        if not unit or not count.isdecimal():
+            hint = "is this the output of subword-nmt's get-vocab?"
+            raise UserError(f"line {number} is not a unit and its count", path, hint)
+        if int(count) >= threshold:
+            units.add(unit)
+    return units
+
+
+class Segmenter:
+    """Splits tokenised lines into units; those rarer than the threshold in the vocabulary are split further."""
+
+    def __init__(self, codes: Path, vocabulary: Path | None = None, threshold: int = 0) -> None:
+        from subword_nmt.apply_bpe import BPE
+
+        units = read_units(vocabulary, threshold) if vocabulary and threshold else None
+        self.encoder: Any = BPE(io.StringIO("\n".join(read_codes(codes)) + "\n"), vocab=units)
+
+    def __call__(self, lines: Iterable[str]) -> list[str]:
+        """Segment tokenised lines."""
+        return [self.encoder.process_line(line) for line in lines]
+
+
+def write_units(text: Path, codes: Path, target: Path) -> None:
+    """Segment a training text without a threshold and write its units with their counts, as subword-nmt does."""
+    segment = Segmenter(codes)
+    counts = count_words(line for chunk in in_chunks(stream_lines(text)) for line in segment(chunk))
+    write_lines(target, [f"{unit} {count}" for unit, count in keep_frequent(counts).items()])

@@ -1,0 +1,190 @@
+"""Multi30K from its raw files to what training reads, as the paper prepared it. Called by the `prepare` command.
+
+Each pair gets a folder of its own, OUT/en-de: lower-cased, normalised, tokenised text with hyphens split, the target
+side in BPE units learnt jointly on both sides, vocabularies, and references with their hyphens joined again.
+"""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from pysimt_sac.corpora.bpe import Segmenter, learn_codes, read_codes, read_units, write_units
+from pysimt_sac.corpora.parallel import Workers, rewrite_file
+from pysimt_sac.corpora.raw_files import RawFile, find_text, require_folder, split_pair
+from pysimt_sac.corpora.record import TextStatistics, checksum, require_own_folder, text_statistics, write_record
+from pysimt_sac.corpora.tokenisation import Style, join_hyphens, tokenise_file
+from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import atomic_folder, stream_lines
+
+REQUIRED_SPLITS = ("train", "val")
+TEST_SPLITS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
+PAPER_PAIRS = ("en-de", "en-fr")
+PLACE_IN_CLONE = Path("data/task1/raw")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to prepare, with the paper's choices as defaults.
+
+    bpe_units: how many units to learn, characters included; bpe_threshold: units rarer than this in the training text
+    are split further; bpe_sides: which sides get units instead of words; codes: codes to use instead of learning them,
+    with subword-nmt's vocabulary of each side in BPE units, or none to count them in the training text.
+    """
+
+    split_hyphens: bool = True
+    bpe_units: int = 10000
+    bpe_threshold: int = 2
+    bpe_sides: str = "target"
+    codes: Path | None = None
+    codes_vocabularies: tuple[Path, ...] = ()
+
+    def bpe_languages(self, pair: str) -> tuple[str, ...]:
+        """The languages of a pair that get BPE units."""
+        source, target = pair.split("-")
+        return {"none": (), "target": (target,), "both": (source, target)}[self.bpe_sides]
+
+    def for_record(self) -> dict[str, object]:
+        """The settings without paths, which differ between machines."""
+        settings = asdict(self)
+        settings["codes"] = checksum(self.codes) if self.codes else None
+        settings["codes_vocabularies"] = [checksum(path) for path in self.codes_vocabularies]
+        return settings
+
+
+def text_name(split: str, language: str, is_bpe: bool = False) -> str:
+    """The name of a prepared text file."""
+    return f"{split}.lc.norm.tok{'.bpe' if is_bpe else ''}.{language}"
+
+
+def raw_folder(path: Path) -> Path:
+    """Where the raw files are: the folder itself, or their place in a clone of multi30k/dataset."""
+    require_folder(path)
+    return path / PLACE_IN_CLONE if (path / PLACE_IN_CLONE).is_dir() else path
+
+
+def default_pairs(raw: Path) -> list[str]:
+    """The paper's pairs whose training text is there."""
+    pairs = [pair for pair in PAPER_PAIRS if all(find_text(raw, f"train.{language}") for language in pair.split("-"))]
+    if not pairs:
+        todo = "train.en.gz with train.de.gz or train.fr.gz is expected; --download fetches them"
+        raise UserError("no training text of Multi30K here", raw, todo)
+    return pairs
+
+
+def look_at_splits(raw: Path, pair: str) -> dict[str, list[RawFile]]:
+    """Both sides of every split that is there."""
+    splits = {}
+    for split in (*REQUIRED_SPLITS, *TEST_SPLITS):
+        files = split_pair(split, pair.split("-"), raw, required=split in REQUIRED_SPLITS)
+        if files is not None:
+            splits[split] = files
+    return splits
+
+
+def check_settings(settings: Settings, pairs: Sequence[str]) -> None:
+    """Find out about unusable codes before the work starts."""
+    if settings.codes is None:
+        if settings.codes_vocabularies:
+            raise UserError("needs --codes, too", "--codes-vocab")
+        return
+    if len(pairs) > 1:
+        raise UserError("fits one language pair only", "--codes", "give one --pair")
+    if settings.bpe_sides == "none":
+        raise UserError("has no use without BPE", "--codes", "leave out --bpe-sides none")
+    read_codes(settings.codes)
+    sides = len(settings.bpe_languages(pairs[0]))
+    if settings.codes_vocabularies and len(settings.codes_vocabularies) != sides:
+        given = len(settings.codes_vocabularies)
+        raise UserError(f"{given} given, but {sides} needed", "--codes-vocab", "one per side in BPE, source first")
+    for path in settings.codes_vocabularies:
+        read_units(path, settings.bpe_threshold)
+
+
+def prepare(
+    raw: Path, out: Path, pairs: Sequence[str], settings: Settings, jobs: int, say: Callable[[str], None]
+) -> dict[str, list[TextStatistics]]:
+    """Write a folder per pair and describe the files that training reads."""
+    raw = raw_folder(raw)
+    pairs = list(dict.fromkeys(pairs)) or default_pairs(raw)
+    check_settings(settings, pairs)
+    for pair in pairs:
+        require_own_folder(out / pair, f"multi30k {pair}")
+    say(f"reading {raw}")
+    splits = {pair: look_at_splits(raw, pair) for pair in pairs}
+    with atomic_folder(out) as folder, Workers(jobs) as workers:
+        done: dict[Path, Path] = {}
+        for pair in pairs:
+            (folder / pair).mkdir()
+            tokenise_pair(folder / pair, splits[pair], settings, workers, done, say)
+        if settings.bpe_sides != "none":
+            say(f"learning and applying BPE: {', '.join(pairs)}")
+            for _ in workers.map(
+                partial(segment_pair, folder, settings), [(pair, list(splits[pair])) for pair in pairs]
+            ):
+                pass
+        say("writing vocabularies, counting")
+        return {pair: finish_pair(folder / pair, pair, splits[pair], settings) for pair in pairs}
+
+
+def tokenise_pair(
+    folder: Path,
+    splits: dict[str, list[RawFile]],
+    settings: Settings,
+    workers: Workers,
+    done: dict[Path, Path],
+    say: Callable[[str], None],
+) -> None:
+    """Tokenise both sides of all splits; a file already done for another pair is copied."""
+    languages = folder.name.split("-")
+    for split, files in splits.items():
+        for language, raw in zip(languages, files, strict=True):
+            target = folder / text_name(split, language)
+            if raw.path in done:
+                shutil.copyfile(done[raw.path], target)
+            else:
+                say(f"tokenising {raw.path.name} ({raw.lines:,} lines)")
+                tokenise_file(raw.path, target, language, Style(True, settings.split_hyphens), workers)
+                done[raw.path] = target
+        if split != "train":
+            reference = folder / text_name(split, languages[1])
+            rewrite_file(reference, folder / f"{reference.name}.dehyph", join_hyphens)
+
+
+def segment_pair(root: Path, settings: Settings, pair_and_splits: tuple[str, Sequence[str]]) -> None:
+    """Learn BPE codes, or take the given ones, and apply them; what a worker process runs."""
+    pair, splits = pair_and_splits
+    folder = root / pair
+    codes = folder / "bpe.model"
+    if settings.codes:
+        shutil.copyfile(settings.codes, codes)
+    else:
+        texts = [folder / text_name("train", language) for language in pair.split("-")]
+        learn_codes(texts, settings.bpe_units, codes)
+    for side, language in enumerate(settings.bpe_languages(pair)):
+        units = folder / f"bpe.vocab.{language}"
+        if settings.codes_vocabularies:
+            shutil.copyfile(settings.codes_vocabularies[side], units)
+        else:
+            write_units(folder / text_name("train", language), codes, units)
+        segment = Segmenter(codes, units, settings.bpe_threshold)
+        for split in splits:
+            rewrite_file(folder / text_name(split, language), folder / text_name(split, language, True), segment)
+
+
+def finish_pair(folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Settings) -> list[TextStatistics]:
+    """Write vocabularies of words and of units and the record; describe what training reads."""
+    statistics = []
+    for language in pair.split("-"):
+        in_units = language in settings.bpe_languages(pair)
+        for is_bpe in (False, True) if in_units else (False,):
+            train = folder / text_name("train", language, is_bpe)
+            words = keep_frequent(count_words(stream_lines(train)))
+            write_vocabulary(vocabulary_path(folder, train), words)
+        # The last vocabulary is the one that training uses.
+        statistics += [text_statistics(folder / text_name(split, language, in_units), words) for split in splits]
+    inputs = {raw.path.name.removesuffix(".gz"): raw.checksum for files in splits.values() for raw in files}
+    write_record(folder, f"multi30k {pair}", settings.for_record(), inputs, statistics)
+    return statistics
