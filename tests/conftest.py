@@ -15,7 +15,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("PYSIMT_SAC_HOST", "embedded")
 
-WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 CONFIG = """\
 [train]
 model_type: SimultaneousNMT
@@ -77,7 +77,7 @@ def write_split(folder: Path, name: str, size: int, rng: random.Random) -> None:
     (folder / f"{name}.trg").write_text("".join(" ".join(words[::-1]).upper() + "\n" for words in sentences))
 
 
-@pytest.fixture()
+@pytest.fixture
 def toy(tmp_path: Path) -> Toy:
     """A fresh toy corpus and configuration."""
     from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, write_vocabulary

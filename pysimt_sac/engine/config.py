@@ -128,8 +128,9 @@ def expand_environment(text: str) -> str:
     return text
 
 
-def read_config(path: Path, overrides: Iterable[str] = ()) -> Options:
+def read_config(path: str | Path, overrides: Iterable[str] = ()) -> Options:
     """Parse a configuration file."""
+    path = Path(path)
     text = expand_environment("\n".join(read_lines(path, "configuration file")))
     parser = ConfigParser(interpolation=ExtendedInterpolation(), allow_no_value=True)
     parser.read_dict({"train": {key: str(value) for key, value in defaults(TrainOptions).items()}})
