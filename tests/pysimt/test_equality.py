@@ -72,7 +72,7 @@ def pysimt_command(host, *arguments):
     "changes", ["", "enc_bidirectional: False\ntied_emb: False\nout_logic: simple", "att_type: dot"]
 )
 def test_one_update_has_the_same_loss_and_gradients(toy, changes):
-    config = toy.config.read_text()
+    config = toy.config.read_text().replace("dropout_emb: 0.1", "dropout_emb: 0")
     for line in changes.splitlines():
         config = "\n".join(old for old in config.splitlines() if not old.startswith(line.split(":")[0] + ":"))
     config = config.replace("[model]", f"[model]\n{changes}\n")

@@ -1,0 +1,302 @@
+"""Measure training and search, alternating what is compared in one run so that the machine's drift cancels.
+
+    python benchmarks/run.py [--quick] [--out FILE.json] [--compare OLDER.json]
+
+Prints ratios, GFLOP/s and the share of this machine's matrix-product peak, measured in the same minutes.
+"""
+
+import argparse
+import importlib.util
+import json
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+from reference import ReferenceNMT, batches_by_source_length, beam_step_by_step, greedy_step_by_step
+from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, temporary_folder, update_flops
+
+from pysimt_sac.engine.checkpoint import load_checkpoint
+from pysimt_sac.engine.device import choose_device
+from pysimt_sac.engine.optim import Optimizer
+from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.engine.search import beam_search, greedy_search
+from pysimt_sac.engine.translation import load_model
+
+
+def seconds(action) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def matmul_peak() -> float:
+    """GFLOP/s of a large matrix product, the best of several."""
+    a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
+    return 2 * 1024**3 / min(seconds(lambda: a @ b) for _ in range(20)) / 1e9
+
+
+def alternate(actions: dict, rounds: int) -> dict[str, float]:
+    """The best time of each action over rounds in which all of them run, one after the other."""
+    for action in actions.values():
+        action()
+    best = dict.fromkeys(actions, float("inf"))
+    for _ in range(rounds):
+        for name, action in actions.items():
+            best[name] = min(best[name], seconds(action))
+    return best
+
+
+def engine_trainer(model):
+    """One update of the engine, as its training loop makes it."""
+    optimizer = Optimizer(model.train(), TrainOptions(**PAPER_TRAINING), higher_better=False)
+
+    def update(batch):
+        optimizer.zero_grad()
+        out = model(batch)
+        (out["loss"] / out["n_items"]).backward()
+        optimizer.clip()
+        optimizer.step()
+
+    return update
+
+
+def plain_trainer(model):
+    """One update with torch's optimiser as it comes."""
+    parameters = [p for p in model.train().parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(parameters, lr=PAPER_TRAINING["lr"], weight_decay=PAPER_TRAINING["l2_reg"])
+
+    def update(batch):
+        optimizer.zero_grad()
+        out = model(batch)
+        (out["loss"] / out["n_items"]).backward()
+        torch.nn.utils.clip_grad_norm_(parameters, PAPER_TRAINING["gclip"])
+        optimizer.step()
+        out["loss"].item()
+
+    return update
+
+
+def pysimt_model(corpus: Corpus):
+    """pysimt's own model, or None where pysimt is not importable."""
+    if importlib.util.find_spec("pysimt") is None:
+        return None
+    from pysimt.utils.device import DeviceManager
+
+    DeviceManager("cpu")
+    from pysimt.config import Options
+    from pysimt.models import SimultaneousNMT
+
+    sections = corpus.options().to_dict()
+    for key, path in sections["data"]["val_set"].items():
+        sections["data"]["val_set"][key] = Path(path)
+    model = SimultaneousNMT(Options.from_dict(sections))
+    model.setup()
+    model.reset_parameters()
+    return model
+
+
+def measure_training(corpus: Corpus, rounds: int, n_batches: int) -> dict:
+    """The same batches through each trainer; then the time of an epoch of each one's own batches, from a sample."""
+    model = corpus.model()
+    data = model.load_data("train", PAPER_TRAINING["batch_size"])
+    reference = ReferenceNMT(corpus.options())
+    reference.setup()
+    reference.reset_parameters()
+    trainers = {"engine": engine_trainer(model), "step by step": plain_trainer(reference)}
+    theirs = pysimt_model(corpus)
+    if theirs is not None:
+        trainers["pysimt"] = plain_trainer(theirs)
+    ours, by_source = data.batches(1), batches_by_source_length(data, 1)
+    every = max(1, len(ours) // n_batches)
+    sample = [data[indices] for indices in ours[::every][:n_batches]]
+    sample_by_source = [data[indices] for indices in by_source[::every][:n_batches]]
+
+    def run(update, batches):
+        for batch in batches:
+            update(batch)
+
+    result = {"batches": len(sample)}
+    peak = [matmul_peak()]
+    same = alternate({name: lambda u=u: run(u, sample) for name, u in trainers.items()}, rounds)
+    peak.append(matmul_peak())
+    own = alternate(
+        {
+            name: lambda u=u, n=name: run(u, sample if n == "engine" else sample_by_source)
+            for name, u in trainers.items()
+        },
+        rounds,
+    )
+    peak.append(matmul_peak())
+    flops = sum(
+        update_flops(batch["src"].numel(), batch["trg"][1:].numel(), int(batch["trg"][1:].ne(0).sum()))
+        for batch in sample
+    )
+    result["seconds per update"] = {name: spent / len(sample) for name, spent in same.items()}
+    result["seconds per epoch"] = {
+        name: spent / len(sample) * (len(ours) if name == "engine" else len(by_source)) for name, spent in own.items()
+    }
+    result["matrix peak GFLOP/s"] = max(peak)
+    result["engine GFLOP/s"] = flops / same["engine"] / 1e9
+    result["share of peak"] = result["engine GFLOP/s"] / max(peak)
+    return result
+
+
+def measure_search(corpus: Corpus, rounds: int, n_batches: int) -> dict:
+    """Greedy and beam 6, batches of 32; with the shared trained model if there is one, else with random weights."""
+    shared, max_len = shared_folder(), 60
+    checkpoint = shared / "checkpoints/pysimt-mle-en-de.ckpt" if shared else None
+    if checkpoint and checkpoint.exists():
+        overrides = [f"vocabulary.{side}:{path}" for side, path in corpus.vocabulary.items()]
+        model = load_model(load_checkpoint(checkpoint), choose_device("cpu"), overrides)
+        model.opts.data["test_set"] = dict(corpus.test)
+    else:
+        model, max_len = corpus.model().eval(), 16
+    data = model.load_data("test", 32, mode="beam")
+    batches = [data[indices] for indices in data.batches()]
+    batches = batches[:: max(1, len(batches) // n_batches)][:n_batches]
+    n_sentences = sum(batch.size for batch in batches)
+
+    def each(search):
+        return lambda: [search(batch) for batch in batches]
+
+    actions = {
+        "greedy, engine": each(lambda batch: greedy_search(model, batch, max_len)),
+        "greedy, step by step": each(lambda batch: greedy_step_by_step(model, batch, max_len)),
+        "beam 6, engine": each(lambda batch: beam_search(model, batch, 6, max_len)),
+        "beam 6, step by step": each(lambda batch: beam_step_by_step(model, batch, 6, max_len)),
+    }
+    theirs = pysimt_model(corpus)
+    if theirs is not None:
+        theirs.load_state_dict(model.state_dict())
+        theirs.train(False)
+        for name, kind in (("greedy, pysimt", "gs"), ("beam 6, pysimt", "bs")):
+            actions[name] = pysimt_search(theirs, batches, kind, max_len)
+    spent = alternate(actions, rounds)
+    return {"sentences per second": {name: n_sentences / value for name, value in spent.items()}}
+
+
+def pysimt_search(model, batches, kind, max_len):
+    """pysimt's own translator over our batches."""
+    from pysimt.translators import get_translator
+
+    class Loader(list):
+        class batch_sampler:
+            batch_size, store_indices = 32, False
+
+    translator = get_translator(kind)(model, Loader(batches), out_prefix="", batch_size=32, max_len=max_len)
+    if kind == "bs":
+        translator.beam_size = 6
+
+    def search():
+        with torch.no_grad():
+            translator.run()
+
+    return search
+
+
+GROWTH = """
+import json, resource, sys, time
+import torch
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from run import engine_trainer
+from workload import generate, temporary_folder
+from pysimt_sac.engine.search import beam_search
+import numpy as np
+what, batch_size, length, n_vocab, beam = sys.argv[2], *map(int, sys.argv[3:7])
+with temporary_folder() as folder:
+    corpus = generate(Path(folder), 100, (9797, n_vocab))
+    model = corpus.model()
+    words = [" ".join(f"w{(i * 7 + j) % 5000}" for j in range(length)) for i in range(batch_size)]
+    from pysimt_sac.engine.corpus import Text
+    sides = {"src": Text(words, model.src_vocab, False), "trg": Text(words, model.trg_vocab, True)}
+    batch = model.make_corpus(sides, batch_size)[np.arange(batch_size)]
+    if what == "train":
+        update = engine_trainer(model)
+        action = lambda: update(batch)
+    else:
+        model.eval()
+        action = lambda: beam_search(model, batch, beam, length)
+    best = 1e9
+    for _ in range(4):
+        started = time.perf_counter(); action(); best = min(best, time.perf_counter() - started)
+print(json.dumps({"seconds": best, "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}))
+"""
+
+
+def measure_growth(quick: bool) -> list[dict]:
+    """Time and peak memory of one action as one size grows, each in a process of its own."""
+    usual = {"batch": 64, "length": 14, "vocabulary": 6405, "beam": 6}
+    steps = {
+        "train": {"batch": [16, 64, 128], "length": [7, 14, 28, 56], "vocabulary": [6405, 12810, 25620]},
+        "search": {"beam": [1, 3, 6, 12], "batch": [16, 32, 64]},
+    }
+    rows = []
+    for what, axes in steps.items():
+        for axis, values in axes.items():
+            for value in values[:2] if quick else values:
+                sizes = {**usual, axis: value}
+                arguments = [str(Path(__file__).parent), what, *(str(size) for size in sizes.values())]
+                done = subprocess.run(
+                    [sys.executable, "-c", GROWTH, *arguments], capture_output=True, text=True, check=True
+                )
+                rows.append({"what": what, "axis": axis, "value": value, **json.loads(done.stdout.splitlines()[-1])})
+    return rows
+
+
+def show(report: dict, older: dict | None) -> None:
+    training, search = report["training"], report["search"]["sentences per second"]
+    print(f"\n{report['machine']}; {report['corpus']}; batch 64, the paper's sizes; best of {report['rounds']} rounds")
+    print(f"\n{'training':<24}{'s/update':>10}{'ratio':>8}{'min/epoch':>12}{'ratio':>8}")
+    updates, epochs = training["seconds per update"], training["seconds per epoch"]
+    for name in updates:
+        ratios = updates[name] / updates["engine"], epochs[name] / epochs["engine"]
+        print(f"{name:<24}{updates[name]:>10.3f}{ratios[0]:>8.2f}{epochs[name] / 60:>12.2f}{ratios[1]:>8.2f}")
+    print(
+        f"engine: {training['engine GFLOP/s']:.0f} GFLOP/s, {training['share of peak']:.0%} of the matrix-product peak "
+        f"({training['matrix peak GFLOP/s']:.0f} GFLOP/s)"
+    )
+    print(f"\n{'search, batch 32':<24}{'sentences/s':>12}{'engine is':>12}")
+    for name, value in search.items():
+        kind = name.split(",")[0]
+        print(f"{name:<24}{value:>12.1f}{search[f'{kind}, engine'] / value:>10.2f} x")
+    print(f"\n{'growth':<10}{'axis':<12}{'value':>8}{'seconds':>10}{'peak GB':>10}")
+    for row in report["growth"]:
+        print(f"{row['what']:<10}{row['axis']:<12}{row['value']:>8}{row['seconds']:>10.3f}{row['peak GB']:>10.2f}")
+    if older:
+        before = older["training"]["share of peak"], older["search"]["sentences per second"]
+        print(f"\nbefore: {before[0]:.0%} of the peak (now {training['share of peak']:.0%})")
+        for kind in ("greedy", "beam 6"):
+            old, new = (each[f"{kind}, engine"] / each[f"{kind}, step by step"] for each in (before[1], search))
+            print(f"before: {kind} {old:.2f} times the step-by-step search (now {new:.2f})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--compare", type=Path, help="JSON of an older run")
+    args = parser.parse_args()
+    rounds = 2 if args.quick else 5
+    torch.manual_seed(1)
+    with temporary_folder() as folder:
+        corpus = find_corpus(Path(folder))
+        report = {
+            "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}",
+            "corpus": corpus.name,
+            "rounds": rounds,
+            "training": measure_training(corpus, rounds, 6 if args.quick else 16),
+            "search": measure_search(corpus, rounds, 4 if args.quick else 10),
+        }
+    report["growth"] = measure_growth(args.quick)
+    show(report, json.loads(args.compare.read_text()) if args.compare else None)
+    if args.out:
+        args.out.write_text(json.dumps(report, indent=1) + "\n")
+        print(f"\nwrote {args.out}")
+
+
+if __name__ == "__main__":
+    main()
