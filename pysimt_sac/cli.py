@@ -29,6 +29,7 @@ COMMANDS: dict[str, Command] = {
     "prepare": Command("turn a downloaded or generated corpus into what training reads"),
     "score": Command("BLEU, chrF, TER and METEOR of translations"),
     "compare": Command("is a system better than the baseline? several runs each, with significance"),
+    "lexical": Command("how well ambiguous words are translated (LTA, ALI)"),
 }
 
 
