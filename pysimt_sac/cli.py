@@ -30,6 +30,7 @@ COMMANDS: dict[str, Command] = {
     "score": Command("BLEU, chrF, TER and METEOR of translations"),
     "compare": Command("is a system better than the baseline? several runs each, with significance"),
     "lexical": Command("how well ambiguous words are translated (LTA, ALI)"),
+    "table": Command("the paper's tables, filled with your own runs"),
 }
 
 
