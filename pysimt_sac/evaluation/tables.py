@@ -142,7 +142,7 @@ class Filler:
     def notes(self, table: PaperTable) -> list[str]:
         """What a reader of the table must know."""
         notes = [f"* p <= {SIGNIFICANT} against MLE (own rows: against one's own); ± standard deviation of the runs."]
-        if any(name.startswith("METEOR (") for name in self.used_metrics):
+        if "METEOR (exact stem)" in self.used_metrics:
             notes.append("Own METEOR: exact words and stems only, so that it cannot be compared with the paper's.")
         if table.key == "lexical-all":
             notes.append("The paper's ALI for all cases is 2 LTA - 100. ALI: -1 only for a known wrong translation.")
