@@ -20,7 +20,7 @@ setup(
     license="MIT",
     python_requires=">=3.11",
     packages=find_packages(include=["pysimt_sac", "pysimt_sac.*"]),
-    package_data={"pysimt_sac": ["py.typed"]},
+    package_data={"pysimt_sac": ["py.typed", "evaluation/*.json"]},
     install_requires=[
         "torch>=2.6,<3",
         "numpy>=1.26",
@@ -31,6 +31,7 @@ setup(
         "tqdm>=4.60",
     ],
     extras_require={
+        "meteor": ["pycocoevalcap>=1.2"],
         "dev": ["pytest>=8", "hypothesis>=6", "ruff>=0.6", "mypy>=1.11", "types-tqdm"],
     },
     entry_points={

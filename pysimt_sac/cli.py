@@ -27,6 +27,10 @@ COMMANDS: dict[str, Command] = {
     "translate": Command("translate with a trained model", in_pysimt=True),
     "build-vocab": Command("count the words of text files into vocabularies", in_pysimt=True),
     "prepare": Command("turn a downloaded or generated corpus into what training reads"),
+    "score": Command("BLEU, chrF, TER and METEOR of translations"),
+    "compare": Command("is a system better than the baseline? several runs each, with significance"),
+    "lexical": Command("how well ambiguous words are translated (LTA, ALI)"),
+    "table": Command("the paper's tables, filled with your own runs"),
 }
 
 

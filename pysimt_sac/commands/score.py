@@ -1,0 +1,56 @@
+"""`pysimt-sac score`: BLEU and friends of one or several outputs."""
+
+import argparse
+from pathlib import Path
+
+from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.evaluation.layout import Table, best_cells
+from pysimt_sac.evaluation.scores import TextScores, score_texts
+from pysimt_sac.evaluation.texts import check_texts, read_text, short_names
+
+EPILOG = """Outputs and reference are scored as they are: joined (no BPE) and tokenised in the same way, one sentence a
+line. To know whether a difference is real, use `pysimt-sac compare`."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Reference, outputs, metrics."""
+    parser.epilog = EPILOG
+    parser.add_argument("hypotheses", nargs="+", type=Path, metavar="HYP", help="a system's output")
+    parser.add_argument("--ref", required=True, type=Path, metavar="REF", help="the reference")
+    options.add_metric_arguments(parser)
+    options.add_output_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Score each output."""
+    reference = read_text(args.ref, "reference")
+    hypotheses = [read_text(path) for path in args.hypotheses]
+    options.warn(check_texts(reference, hypotheses))
+    choice = options.chosen_metrics(args, args.ref)
+    options.note(choice.missing)
+    names = short_names(args.hypotheses)
+    scored = score_texts(reference.lines, [hypothesis.lines for hypothesis in hypotheses], names, choice.metrics)
+    if args.format == "json":
+        options.emit_json(args, {"reference": reference.name, "hypotheses": scored})
+    else:
+        options.emit_tables(args, [score_table(scored)])
+    return 0
+
+
+def score_table(scored: list[TextScores]) -> Table:
+    """One row for each output."""
+    first = scored[0].scores
+    shown = [score.metric for score in first if score.metric != "length"]
+    directions = [score.higher_is_better for score in first if score.metric != "length"]
+    header = ("hypothesis", *(f"{name} {'↑' if up else '↓'}" for name, up in zip(shown, directions, strict=True)))
+    rows = []
+    for text in scored:
+        unknown = f"{text.unknown_words} ({100 * text.unknown_words / max(1, text.words):.1f}%)"
+        rows.append((text.name, *(f"{text[name]:.2f}" for name in shown), f"{text.length_ratio:.3f}", unknown))
+    best = best_cells([[text[name] for name in shown] for text in scored], directions)
+    return Table(
+        header=(*header, "length ratio", "unknown words"),
+        rows=tuple(rows),
+        bold=frozenset((row, column + 1) for row, column in best),
+        notes=tuple(f"{score.metric}: {score.signature}" for score in first if score.metric != "length"),
+    )

@@ -1,0 +1,49 @@
+"""`pysimt-sac table`: the paper's tables with one's own runs beside its figures."""
+
+import argparse
+from pathlib import Path
+
+from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.evaluation.paper import paper_tables
+from pysimt_sac.evaluation.runs_file import EXAMPLE, RunsFile, read_runs
+from pysimt_sac.evaluation.tables import Filler, as_table
+
+EPILOG = """Begin with `pysimt-sac table --example > runs.toml` and name your outputs there. Without a runs file, the
+paper's figures are shown alone; with one, the tables that it has runs for. The paper's human ranking and its
+perplexities are not computed from translations and so are not among these tables."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The runs, and which tables."""
+    parser.epilog = EPILOG
+    parser.add_argument("runs", nargs="?", type=Path, metavar="RUNS.toml", help="where your outputs are")
+    parser.add_argument("--example", action="store_true", help="print an example of RUNS.toml and stop")
+    parser.add_argument(
+        "--table",
+        action="append",
+        choices=list(paper_tables()),
+        metavar="NAME",
+        help=f"only this table; may be repeated (known: {', '.join(paper_tables())})",
+    )
+    parser.add_argument("--meteor-jar", type=Path, metavar="JAR", help="METEOR's program, if it is not installed")
+    options.add_resampling_arguments(parser)
+    options.add_output_arguments(parser, ("markdown", "latex", "text", "json"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fill the tables."""
+    if args.example:
+        options.emit(args, EXAMPLE.rstrip("\n"))
+        return 0
+    runs_file = read_runs(args.runs) if args.runs else RunsFile()
+    filler = Filler(runs_file, options.chosen_resampling(args), args.meteor_jar)
+    wanted = [table for key, table in paper_tables().items() if key in (args.table or paper_tables())]
+    filled = [filler.fill(table) for table in wanted]
+    if args.runs and not args.table:
+        filled = [table for table in filled if any(row.runs for row in table.rows)]
+    options.warn(filler.warnings)
+    if args.format == "json":
+        options.emit_json(args, {"tables": filled})
+    else:
+        options.emit_tables(args, [as_table(table) for table in filled])
+    return 0

@@ -1,0 +1,114 @@
+"""`pysimt-sac compare` from the command line."""
+
+import json
+
+import pytest
+
+from pysimt_sac.cli import main_sac
+
+QUICK = ["--metrics", "bleu,ter", "--shuffles", "200", "--bootstrap", "50"]
+
+
+@pytest.fixture
+def outputs(write):
+    write("base.1", {"mann": "junge", "der": "ein"})
+    write("base.2", {"mann": "junge", "der": "ein", "gras": "feld"})
+    write("new.1", {"gras": "feld"})
+    write("new.2", {"eis": "brot"})
+
+
+def run(*arguments):
+    return main_sac(["compare", "--ref", "ref.de", "--baseline", "base.1", "base.2", *arguments, *QUICK])
+
+
+def test_the_table_has_multevals_columns(outputs, capsys):
+    assert run("--system", "new", "new.1", "new.2") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "ref.de: 30 sentences"
+    assert [line.split()[0] for line in lines[4:6]] == ["BLEU", "new"]
+    assert "average" in lines[2]
+    assert "4/4" in lines[5]
+    assert any(line.startswith("200 shuffles, 50 bootstrap samples, seed 1") for line in lines)
+
+
+def test_json_is_reproducible_and_complete(outputs, capsys):
+    results = []
+    for _ in range(2):
+        assert run("--system", "new", "new.1", "new.2", "--system", "one", "new.1", "--format", "json") == 0
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0] == results[1]
+    (comparison,) = results[0]["comparisons"]
+    bleu, ter = comparison["metrics"]
+    assert [system["system"] for system in bleu["systems"]] == ["baseline", "new", "one"]
+    assert bleu["systems"][0]["against_baseline"] is None
+    assert bleu["systems"][2]["s_test"] is None
+    assert 0 < ter["systems"][1]["against_baseline"]["p"] <= 1
+    assert comparison["resampling"] == {"shuffles": 200, "bootstrap": 50, "seed": 1}
+
+
+@pytest.mark.parametrize(
+    ("style", "sign"), [("markdown", "| metric | system |"), ("latex", r"\begin{tabular}{llrrrrrrrrr}")]
+)
+def test_other_formats(outputs, capsys, style, sign):
+    assert run("--system", "new", "new.1", "--format", style) == 0
+    assert sign in capsys.readouterr().out
+
+
+def test_sentences_with_unknown_words_are_left_out_for_all(outputs, write, capsys):
+    write("unk.1", {"hut": "<unk>"})
+    assert run("--system", "unk", "unk.1", "--no-unk") == 0
+    assert "25 sentences (5 left out for <unk>)" in capsys.readouterr().out
+
+
+@pytest.fixture
+def two_sets(write, folder):
+    for name in ("x", "y"):
+        write(f"ref.{name}.de", lines=30 if name == "x" else 8)
+        write(f"base.{name}", {"mann": "junge", "der": "ein"}, lines=30 if name == "x" else 8)
+        write(f"new.{name}", {"eis": "brot"}, lines=30 if name == "x" else 8)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["--sets", "x", "y", "--ref", "ref.{set}.de", "--baseline", "base.{set}", "--system", "new", "new.{set}"],
+        ["--ref", "ref.x.de", "ref.y.de", "--baseline", "base.x,base.y", "--system", "new", "new.x,new.y"],
+    ],
+)
+def test_test_sets_apart_and_pooled(two_sets, capsys, files):
+    assert main_sac(["compare", *files, *QUICK, "--format", "json"]) == 0
+    apart = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [part["sentences"] for part in apart] == [30, 8]
+    assert main_sac(["compare", *files, *QUICK, "--format", "json", "--pool"]) == 0
+    (pooled,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert pooled["sentences"] == 38
+    assert " + " in pooled["test_set"]
+    scores = [part["metrics"][0]["systems"][1]["average"] for part in (*apart, pooled)]
+    assert min(scores[:2]) < scores[2] < max(scores[:2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--system", "new"], "--system: has a name, 'new', but no output"),
+        (["--system", "baseline", "new.1"], "two systems are called 'baseline'"),
+        (["--system", "new", "short"], "short: has 4 lines, but the reference ref.de has 30"),
+        (["--system", "new", "new.1", "--sets", "x"], "has no {set} in it"),
+        (["--system", "new", "new.1", "--seed", "-1"], "--seed: must not be negative"),
+    ],
+)
+def test_misuse_is_one_line_and_status_2(outputs, write, capsys, arguments, message):
+    write("short", lines=4)
+    assert run(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_references_and_runs_must_be_as_many(two_sets, capsys):
+    arguments = ["--ref", "ref.x.de", "ref.y.de", "--baseline", "base.x", "--system", "new", "new.x,new.y"]
+    assert main_sac(["compare", *arguments]) == 2
+    assert "base.x: names 1 files for 2 references" in capsys.readouterr().err
+
+
+def test_the_same_run_twice_is_a_warning(outputs, capsys):
+    assert run("--system", "new", "new.1", "new.1") == 0
+    assert "warning: new.1: is the same text as new.1, another run of 'new'" in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""`pysimt-sac lexical` from the command line."""
+
+import json
+
+import pytest
+
+from pysimt_sac.cli import main_sac
+
+ROWS = [
+    "hat\thut\tmütze:9|hut:3\t0\t1",
+    "ball\tball\tball:7|kugel:2\t1\t0",
+    "dog\thunde\thunde:4|rüden:1\t2\t0",
+    "stage\tbühne\tbühne:5|etappe:1\t5\t0",
+]
+QUICK = ["--shuffles", "200", "--bootstrap", "20"]
+
+
+@pytest.fixture
+def words(folder, write):
+    (folder / "words.tsv").write_text(
+        "\n".join(["word\tcorrect\tcandidates\tline\trare", *ROWS]) + "\n", encoding="utf-8"
+    )
+    write("good.out", {"frau": "dame"})
+    write("bad.out", {"hut": "mütze", "ball": "ding", "hunde": "rüden"})
+
+
+def test_all_and_rare_cases_words_and_examples(words, capsys):
+    arguments = ["--mlt", "words.tsv", "bad.out", "good.out", "--examples", "2", "--ref", "ref.de"]
+    assert main_sac(["lexical", *arguments, *QUICK]) == 0
+    shown = capsys.readouterr()
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert lines[2][:7] == ["all", "bad.out", "1", "4", "25.00", "-25.00", "-50.00"]
+    assert lines[3][:6] == ["good.out", "1", "4", "100.00", "100.00", "100.00"]
+    assert lines[5][:7] == ["rare", "bad.out", "1", "1", "0.00", "-100.00", "-100.00"]
+    assert "4 of 4 words" in shown.out
+    assert shown.out.count("  + good.out   ") == 2
+    assert "    reference  " in shown.out
+    assert shown.err == ""
+
+
+def test_systems_with_several_runs_as_json(words, write, capsys):
+    arguments = ["--baseline", "bad.out", "--system", "mixed", "good.out", "bad.out", "--examples", "1"]
+    assert main_sac(["lexical", "--mlt", "words.tsv", *arguments, *QUICK, "--format", "json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    mixed = result["comparison"]["systems"][1]
+    assert (mixed["system"], mixed["runs"], mixed["all"]["lta"]) == ("mixed", 2, 62.5)
+    assert mixed["words"]["hat"]["ali"] == 0
+    assert result["comparison"]["all"][0]["systems"][1]["against_baseline"]["difference"] == 37.5
+    assert len(result["examples"]) == 1
+
+
+def test_without_rare_cases_there_is_a_dash(words, folder, capsys):
+    (folder / "words.tsv").write_text(f"word\tcorrect\tcandidates\tline\trare\n{ROWS[1]}\n", encoding="utf-8")
+    assert main_sac(["lexical", "--mlt", "words.tsv", "good.out", "--words", "0", *QUICK]) == 0
+    rare = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("rare "))
+    assert rare.split() == ["rare", "good.out", "1", "0", *["-"] * 7]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no system's output is given"),
+        (["good.out", "short.out"], "short.out: has 9 lines, but good.out has 30"),
+        (["good.out", "good.out"], "two systems are called 'good.out'"),
+        (["--system", "x"], "--system: has a name, 'x', but no output"),
+        (["good.out", "--src", "short.out"], "short.out: has 9 lines"),
+        (["tiny.out"], "goes to line 6"),
+        (["good.out", "--mlt", "ref.de"], "ref.de: the first line lacks the column 'word'"),
+    ],
+)
+def test_misuse_is_one_line_and_status_2(words, write, capsys, arguments, message):
+    write("short.out", lines=9)
+    write("tiny.out", lines=3)
+    assert main_sac(["lexical", "--mlt", "words.tsv", *arguments, *QUICK]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_bpe_and_a_foreign_list_are_warnings(words, write, folder, capsys):
+    write("bpe.out", {"hut": "hu@@ t"})
+    assert main_sac(["lexical", "--mlt", "words.tsv", "bpe.out", *QUICK]) == 0
+    assert "warning: bpe.out: 5 lines have BPE units" in capsys.readouterr().err
+    (folder / "fr.tsv").write_text("word\tcorrect\tcandidates\tline\trare\nhat\tchapeau\tchapeau:1\t0\t0\n")
+    assert main_sac(["lexical", "--mlt", "fr.tsv", "good.out", *QUICK]) == 0
+    assert "does fr.tsv belong to this test set" in capsys.readouterr().err
