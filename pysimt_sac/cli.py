@@ -31,6 +31,10 @@ COMMANDS: dict[str, Command] = {
     "compare": Command("is a system better than the baseline? several runs each, with significance"),
     "lexical": Command("how well ambiguous words are translated (LTA, ALI)"),
     "table": Command("the paper's tables, filled with your own runs"),
+    "frequency": Command("how frequent in training are the words that systems produce?"),
+    "rank": Command("human ranking: draw a blind sheet, score the filled one"),
+    "domain": Command("how far is a test set from the training text? unknown words and perplexity"),
+    "report": Command("one page that shows what training did to the translations"),
 }
 
 

@@ -1,0 +1,241 @@
+"""Figures of lines: as SVG of our own for pages and files, and as PNG by matplotlib where that is installed.
+
+A `Figure` knows nothing of what it shows. The SVG takes its colours from classes (`s0`, `s1`, ...), so that a page can
+style it for light and dark; `standalone_svg` brings the styles along.
+"""
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import atomic_write
+
+Point = tuple[float, float]
+
+# Colours that people with colour-blindness can tell apart (after Okabe and Ito), each with a dash pattern of its own.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#555555", "#e69f00")
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2", "1 2", "6 2 1 2 1 2")
+STYLES = len(COLOURS)
+WIDTH, HEIGHT = 460.0, 270.0
+LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 12.0, 44.0
+TICKS = 5
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named line; those with the same style number look the same."""
+
+    name: str
+    points: tuple[Point, ...]
+    style: int | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Some lines in one frame. With `log_y`, heights are log(1 + y), so that 0 has a place."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    log_y: bool = False
+
+    def style_of(self, number: int) -> int:
+        """The style of a line: its own, or its place."""
+        style = self.series[number].style
+        return (number if style is None else style) % STYLES
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Maps values to places between `start` and `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def height(self, value: float) -> float:
+        """The value as it is drawn."""
+        return math.log1p(value) if self.log else value
+
+    def place(self, value: float) -> float:
+        """Where a value is drawn."""
+        low, high = self.height(self.low), self.height(self.high)
+        return self.start + (self.height(value) - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Round values within the axis."""
+        if self.log:
+            powers = [0.0, *(10.0**power for power in range(0, 13))]
+            return [value for value in powers if self.low <= value <= self.high]
+        step = round_step((self.high - self.low) / TICKS)
+        first = math.ceil(self.low / step - 1e-9)
+        return [number * step for number in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def round_step(step: float) -> float:
+    """The nearest of 1, 2 and 5 times a power of ten from above."""
+    power = 10.0 ** math.floor(math.log10(step))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * (1 - 1e-9))
+
+
+def make_axis(values: Iterable[float], start: float, end: float, log: bool = False) -> Axis:
+    """An axis with room for all values."""
+    found = list(values)
+    low, high = (min(found), max(found)) if found else (0.0, 1.0)
+    if log:
+        low = 0.0
+    if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
+        margin = abs(high) / 10 or 1.0
+        low, high = (low, high + margin) if log else (low - margin, high + margin)
+    return Axis(low, high, start, end, log)
+
+
+def finite(points: Iterable[Point]) -> list[Point]:
+    """Points that can be drawn."""
+    return [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
+
+
+def number_label(value: float) -> str:
+    """A short number: 0.001, 12.5, 30k."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:g}M"
+    if abs(value) >= 1e4:
+        return f"{value / 1e3:g}k"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def thin_out(points: Sequence[Point], most: int = 400) -> list[Point]:
+    """At most about so many points: of each stretch its lowest and its highest, so that no peak is lost."""
+    if len(points) <= most:
+        return list(points)
+    size = math.ceil(2 * len(points) / most)
+    kept: list[Point] = [points[0]]
+    for start in range(0, len(points), size):
+        part = points[start : start + size]
+        ends = sorted({min(part, key=lambda point: point[1]), max(part, key=lambda point: point[1])})
+        kept += [point for point in ends if point != kept[-1]]
+    return [*kept, points[-1]] if kept[-1] != points[-1] else kept
+
+
+def svg(figure: Figure) -> str:
+    """The figure as an SVG element without colours; styles come from the page."""
+    drawn = [(figure.style_of(number), finite(line.points)) for number, line in enumerate(figure.series)]
+    x_axis = make_axis((x for _, points in drawn for x, _ in points), LEFT, WIDTH - RIGHT)
+    y_axis = make_axis((y for _, points in drawn for _, y in points), HEIGHT - BOTTOM, TOP, figure.log_y)
+    label = html.escape(f"{figure.title}: {', '.join(line.name for line in figure.series)}")
+    parts = [
+        f'<svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" '
+        f'aria-label="{label}">'
+    ]
+    for value in y_axis.ticks():
+        place = y_axis.place(value)
+        parts.append(f'<line class="grid" x1="{LEFT:g}" x2="{WIDTH - RIGHT:g}" y1="{place:.1f}" y2="{place:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 6:g}" y="{place + 4:.1f}" text-anchor="end">{number_label(value)}</text>')
+    for value in x_axis.ticks():
+        place = x_axis.place(value)
+        parts.append(
+            f'<line class="axis" x1="{place:.1f}" x2="{place:.1f}" y1="{HEIGHT - BOTTOM:g}" y2="{HEIGHT - BOTTOM + 4:g}"/>'
+        )
+        parts.append(
+            f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 17:g}" text-anchor="middle">{number_label(value)}</text>'
+        )
+    parts.append(
+        f'<polyline class="axis" points="{LEFT:g},{TOP:g} {LEFT:g},{HEIGHT - BOTTOM:g} {WIDTH - RIGHT:g},{HEIGHT - BOTTOM:g}"/>'
+    )
+    middle_x, middle_y = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(f'<text x="{middle_x:g}" y="{HEIGHT - 8:g}" text-anchor="middle">{html.escape(figure.x_label)}</text>')
+    parts.append(
+        f'<text transform="translate(13 {middle_y:g}) rotate(-90)" text-anchor="middle">{html.escape(figure.y_label)}</text>'
+    )
+    for style, points in drawn:
+        if len(points) == 1:
+            x, y = points[0]
+            parts.append(f'<circle class="dot s{style}" cx="{x_axis.place(x):.1f}" cy="{y_axis.place(y):.1f}" r="4"/>')
+        elif points:
+            places = " ".join(f"{x_axis.place(x):.1f},{y_axis.place(y):.1f}" for x, y in points)
+            parts.append(f'<polyline class="line s{style}" points="{places}"/>')
+    return "".join([*parts, "</svg>"])
+
+
+def line_styles() -> str:
+    """CSS for the lines, in the order of their style numbers."""
+    rules = []
+    for number, (colour, dash) in enumerate(zip(COLOURS, DASHES, strict=True)):
+        rules.append(f".s{number}{{stroke:{colour}{f';stroke-dasharray:{dash}' if dash else ''}}}")
+        rules.append(f".dot.s{number}{{fill:{colour}}}")
+    return "\n".join(rules)
+
+
+def standalone_svg(figure: Figure) -> str:
+    """An SVG file with title, legend and styles of its own."""
+    style = (
+        "text{font:12px sans-serif;fill:#222}.title{font-weight:bold}.line,.axis{fill:none;stroke-width:1.8}"
+        ".axis{stroke:#444;stroke-width:1}.grid{stroke:#ddd}" + line_styles()
+    )
+    row = 18.0
+    legend_height = row * len(figure.series) + 8
+    total = HEIGHT + 26 + legend_height
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {total:g}" width="{WIDTH * 1.5:g}">',
+        f"<style>{style}</style>",
+        f'<rect width="{WIDTH:g}" height="{total:g}" fill="white"/>',
+        f'<text class="title" x="8" y="17">{html.escape(figure.title)}</text>',
+        f'<svg y="26" width="{WIDTH:g}" height="{HEIGHT:g}">{svg(figure)}</svg>',
+    ]
+    for number, line in enumerate(figure.series):
+        place = 26 + HEIGHT + row * (number + 0.5)
+        parts.append(
+            f'<line class="line s{figure.style_of(number)}" x1="{LEFT:g}" x2="{LEFT + 30:g}" y1="{place:g}" y2="{place:g}"/>'
+        )
+        parts.append(f'<text x="{LEFT + 38:g}" y="{place + 4:g}">{html.escape(line.name)}</text>')
+    return "".join([*parts, "</svg>\n"])
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as its file's ending says: .svg or .png."""
+    match path.suffix.lower():
+        case ".svg":
+            with atomic_write(path) as stream:
+                stream.write(standalone_svg(figure))
+        case ".png":
+            save_png(figure, path)
+        case _:
+            raise UserError("figures are written as .svg or .png", path, "choose a name with one of these endings")
+
+
+def save_png(figure: Figure, path: Path) -> None:
+    """Draw with matplotlib."""
+    try:
+        from matplotlib.figure import Figure as Canvas
+    except ImportError as error:
+        todo = "pip install 'pysimt_sac[figures]', or write an .svg, which needs nothing"
+        raise UserError("a PNG needs matplotlib, which is not installed", path, todo) from error
+    canvas = Canvas(figsize=(7, 4.5), layout="constrained")
+    axes = canvas.subplots()
+    for number, line in enumerate(figure.series):
+        style, points = figure.style_of(number), finite(line.points)
+        dash = tuple(map(float, DASHES[style].split()))
+        axes.plot(
+            [x for x, _ in points],
+            [math.log1p(y) if figure.log_y else y for _, y in points],
+            color=COLOURS[style],
+            linestyle=(0, dash) if dash else "-",
+            marker="o" if len(points) == 1 else "",
+            label=line.name,
+        )
+    if figure.log_y:
+        ticks = make_axis((y for line in figure.series for _, y in finite(line.points)), 0, 1, log=True).ticks()
+        axes.set_yticks([math.log1p(tick) for tick in ticks], [number_label(tick) for tick in ticks])
+    axes.set(xlabel=figure.x_label, ylabel=figure.y_label, title=figure.title)
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend()
+    with atomic_write(path, "wb") as stream:
+        canvas.savefig(stream, format="png", dpi=150)

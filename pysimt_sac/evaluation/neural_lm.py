@@ -1,0 +1,105 @@
+"""A small recurrent language model, for `domain` on request. Imports torch: import it only where it is used.
+
+One GRU layer with tied embeddings, trained by Adam until the perplexity of held-out lines (every 20th) stops falling.
+Words seen once in training are the unknown word's examples, so that it has a probability of its own.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.errors import UserError
+
+PAD, BEGIN, END, UNKNOWN = range(4)
+HELD_OUT = 20
+BATCH = 32
+RATE = 2e-3
+DROPOUT = 0.3
+LONGEST_GRADIENT = 1.0
+
+
+class Network(nn.Module):
+    """Words in, scores of the next word out."""
+
+    def __init__(self, words: int, size: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(words, size, padding_idx=PAD)
+        nn.init.normal_(self.embedding.weight, std=0.05)
+        self.recurrent = nn.GRU(size, size, batch_first=True)
+        self.dropout = nn.Dropout(DROPOUT)
+        self.bias = nn.Parameter(torch.zeros(words))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Scores (words that follow, vocabulary) of all places that are not padding, for `ids` (sentences, places)."""
+        states, _ = self.recurrent(self.dropout(self.embedding(ids[:, :-1])))
+        kept: Tensor = self.dropout(states)[ids[:, 1:] != PAD]
+        return kept @ self.embedding.weight.T + self.bias
+
+
+class NeuralModel:
+    """Trained by its constructor; the same seed gives the same model."""
+
+    def __init__(self, lines: Sequence[str], size: int, epochs: int, seed: int) -> None:
+        counts = Counter(word for line in lines for word in line.split())
+        if not counts:
+            raise UserError("the training text has no words")
+        self.ids = {word: number for number, (word, count) in enumerate(counts.most_common(), 4) if count > 1}
+        coded = [self.encode(line) for line in lines if line.strip()]
+        held_out = coded[::HELD_OUT]
+        training = [line for number, line in enumerate(coded) if number % HELD_OUT] or coded
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.network = Network(len(self.ids) + 4, size)
+            self.train(training, held_out, epochs)
+
+    def encode(self, line: str) -> list[int]:
+        """The ids of a sentence with its begin and end."""
+        return [BEGIN, *(self.ids.get(word, UNKNOWN) for word in line.split()), END]
+
+    def train(self, training: list[list[int]], held_out: list[list[int]], epochs: int) -> None:
+        """Keep the weights that are best on the held-out lines."""
+        optimizer = torch.optim.Adam(self.network.parameters(), lr=RATE)
+        best, best_weights = float("inf"), copy.deepcopy(self.network.state_dict())
+        for _ in range(epochs):
+            self.network.train()
+            groups = list(batches(training))
+            for place in torch.randperm(len(groups)).tolist():
+                optimizer.zero_grad()
+                loss, words = self.loss(groups[place])
+                (loss / words).backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(self.network.parameters(), LONGEST_GRADIENT)
+                optimizer.step()
+            found = self.coded_perplexity(held_out)
+            if found >= best:
+                break
+            best, best_weights = found, copy.deepcopy(self.network.state_dict())
+        self.network.load_state_dict(best_weights)
+
+    def loss(self, group: Tensor) -> tuple[Tensor, int]:
+        """Summed negative log-likelihood of a batch, and how many words it has."""
+        targets = group[:, 1:][group[:, 1:] != PAD]
+        return nn.functional.cross_entropy(self.network(group), targets, reduction="sum"), len(targets)
+
+    @torch.no_grad()
+    def coded_perplexity(self, lines: list[list[int]]) -> float:
+        """Perplexity of sentences given as ids."""
+        self.network.eval()
+        losses = [self.loss(group) for group in batches(lines)]
+        total = sum(loss.double() for loss, _ in losses)
+        return float(torch.exp(torch.as_tensor(total) / sum(words for _, words in losses)))
+
+    def perplexity(self, lines: Sequence[str]) -> float:
+        """Perplexity of sentences, their ends included."""
+        return self.coded_perplexity([self.encode(line) for line in lines])
+
+
+def batches(lines: list[list[int]]) -> Iterator[Tensor]:
+    """Sentences of similar length together, padded at the end."""
+    ordered = sorted(lines, key=len)
+    for start in range(0, len(ordered), BATCH):
+        group = ordered[start : start + BATCH]
+        longest = len(group[-1])
+        yield torch.tensor([line + [PAD] * (longest - len(line)) for line in group])
