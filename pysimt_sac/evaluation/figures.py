@@ -125,44 +125,54 @@ def thin_out(points: Sequence[Point], most: int = 400) -> list[Point]:
     return [*kept, points[-1]] if kept[-1] != points[-1] else kept
 
 
+def tag(name: str, text: str = "", **attributes: object) -> str:
+    """An element; underscores in attributes are hyphens, numbers are rounded, everything is escaped."""
+    shown = {
+        key.rstrip("_").replace("_", "-"): f"{value:.1f}" if isinstance(value, float) else html.escape(str(value))
+        for key, value in attributes.items()
+    }
+    opening = " ".join([name, *(f'{key}="{value}"' for key, value in shown.items())])
+    return f"<{opening}>{html.escape(text)}</{name}>"
+
+
 def svg(figure: Figure) -> str:
     """The figure as an SVG element without colours; styles come from the page."""
     drawn = [(figure.style_of(number), finite(line.points)) for number, line in enumerate(figure.series)]
     x_axis = make_axis((x for _, points in drawn for x, _ in points), LEFT, WIDTH - RIGHT)
     y_axis = make_axis((y for _, points in drawn for _, y in points), HEIGHT - BOTTOM, TOP, figure.log_y)
-    label = html.escape(f"{figure.title}: {', '.join(line.name for line in figure.series)}")
+    label = html.escape(f"{figure.title}: {', '.join(dict.fromkeys(line.name for line in figure.series))}")
     parts = [
         f'<svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" '
-        f'aria-label="{label}">'
+        f'aria-label="{label}">',
+        *frame(figure, x_axis, y_axis),
     ]
-    for value in y_axis.ticks():
-        place = y_axis.place(value)
-        parts.append(f'<line class="grid" x1="{LEFT:g}" x2="{WIDTH - RIGHT:g}" y1="{place:.1f}" y2="{place:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 6:g}" y="{place + 4:.1f}" text-anchor="end">{number_label(value)}</text>')
-    for value in x_axis.ticks():
-        place = x_axis.place(value)
-        parts.append(
-            f'<line class="axis" x1="{place:.1f}" x2="{place:.1f}" y1="{HEIGHT - BOTTOM:g}" y2="{HEIGHT - BOTTOM + 4:g}"/>'
-        )
-        parts.append(
-            f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 17:g}" text-anchor="middle">{number_label(value)}</text>'
-        )
-    parts.append(
-        f'<polyline class="axis" points="{LEFT:g},{TOP:g} {LEFT:g},{HEIGHT - BOTTOM:g} {WIDTH - RIGHT:g},{HEIGHT - BOTTOM:g}"/>'
-    )
-    middle_x, middle_y = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
-    parts.append(f'<text x="{middle_x:g}" y="{HEIGHT - 8:g}" text-anchor="middle">{html.escape(figure.x_label)}</text>')
-    parts.append(
-        f'<text transform="translate(13 {middle_y:g}) rotate(-90)" text-anchor="middle">{html.escape(figure.y_label)}</text>'
-    )
     for style, points in drawn:
         if len(points) == 1:
-            x, y = points[0]
-            parts.append(f'<circle class="dot s{style}" cx="{x_axis.place(x):.1f}" cy="{y_axis.place(y):.1f}" r="4"/>')
+            (x, y), *_ = points
+            parts.append(tag("circle", class_=f"dot s{style}", cx=x_axis.place(x), cy=y_axis.place(y), r=4))
         elif points:
             places = " ".join(f"{x_axis.place(x):.1f},{y_axis.place(y):.1f}" for x, y in points)
-            parts.append(f'<polyline class="line s{style}" points="{places}"/>')
+            parts.append(tag("polyline", class_=f"line s{style}", points=places))
     return "".join([*parts, "</svg>"])
+
+
+def frame(figure: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
+    """Axes, ticks and labels."""
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    parts = []
+    for value in y_axis.ticks():
+        place = y_axis.place(value)
+        parts.append(tag("line", class_="grid", x1=LEFT, x2=right, y1=place, y2=place))
+        parts.append(tag("text", number_label(value), x=LEFT - 6, y=place + 4, text_anchor="end"))
+    for value in x_axis.ticks():
+        place = x_axis.place(value)
+        parts.append(tag("line", class_="axis", x1=place, x2=place, y1=bottom, y2=bottom + 4))
+        parts.append(tag("text", number_label(value), x=place, y=bottom + 17, text_anchor="middle"))
+    parts.append(tag("polyline", class_="axis", points=f"{LEFT:g},{TOP:g} {LEFT:g},{bottom:g} {right:g},{bottom:g}"))
+    parts.append(tag("text", figure.x_label, x=(LEFT + right) / 2, y=HEIGHT - 8, text_anchor="middle"))
+    turned = f"translate(13 {(TOP + bottom) / 2:g}) rotate(-90)"
+    parts.append(tag("text", figure.y_label, transform=turned, text_anchor="middle"))
+    return parts
 
 
 def line_styles() -> str:
@@ -186,16 +196,15 @@ def standalone_svg(figure: Figure) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {total:g}" width="{WIDTH * 1.5:g}">',
         f"<style>{style}</style>",
-        f'<rect width="{WIDTH:g}" height="{total:g}" fill="white"/>',
-        f'<text class="title" x="8" y="17">{html.escape(figure.title)}</text>',
+        tag("rect", width=WIDTH, height=total, fill="white"),
+        tag("text", figure.title, class_="title", x=8, y=17),
         f'<svg y="26" width="{WIDTH:g}" height="{HEIGHT:g}">{svg(figure)}</svg>',
     ]
     for number, line in enumerate(figure.series):
         place = 26 + HEIGHT + row * (number + 0.5)
-        parts.append(
-            f'<line class="line s{figure.style_of(number)}" x1="{LEFT:g}" x2="{LEFT + 30:g}" y1="{place:g}" y2="{place:g}"/>'
-        )
-        parts.append(f'<text x="{LEFT + 38:g}" y="{place + 4:g}">{html.escape(line.name)}</text>')
+        look = f"line s{figure.style_of(number)}"
+        parts.append(tag("line", class_=look, x1=LEFT, x2=LEFT + 30, y1=place, y2=place))
+        parts.append(tag("text", line.name, x=LEFT + 38, y=place + 4))
     return "".join([*parts, "</svg>\n"])
 
 
