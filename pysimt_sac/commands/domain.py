@@ -52,7 +52,15 @@ def run(args: argparse.Namespace) -> int:
 
 def domain_table(analysis: DomainAnalysis) -> Table:
     """A row for each test set."""
-    header = ("test set", "sentences", "words", "unknown words", "unknown types", "perplexity", "known words only")
+    header: tuple[str, ...] = (
+        "test set",
+        "sentences",
+        "words",
+        "unknown words",
+        "unknown types",
+        "perplexity",
+        "known words only",
+    )
     notes = [
         f"perplexity: {analysis.order}-gram model, {NAME}, of {analysis.training_sentences:,} sentences with "
         f"{analysis.training_types:,} types; ends of sentences included;",

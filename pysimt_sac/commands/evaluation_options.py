@@ -1,4 +1,4 @@
-"""Options and output that `score`, `compare`, `lexical` and `table` have in common."""
+"""Options and output that the evaluation's commands have in common."""
 
 import argparse
 import dataclasses
@@ -14,6 +14,7 @@ from pysimt_sac.evaluation.layout import FORMATS, Table, render
 from pysimt_sac.evaluation.meteor import guess_language
 from pysimt_sac.evaluation.scores import METRIC_NAMES, MetricChoice, choose_metrics
 from pysimt_sac.evaluation.significance import SIGNIFICANT, Resampling
+from pysimt_sac.evaluation.texts import Text, read_text, short_names
 from pysimt_sac.files import write_lines
 
 
@@ -68,6 +69,22 @@ def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]
     """In what form, and where to."""
     parser.add_argument("--format", choices=formats, default=formats[0], help="default: %(default)s")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file instead of the screen")
+
+
+def read_outputs(words: Sequence[str]) -> dict[str, Text]:
+    """Systems' outputs, each given as HYP or NAME=HYP, by their names."""
+    paths, names = [], []
+    for word in words:
+        name, equals, path = word.partition("=")
+        named = bool(equals) and not Path(word).is_file()
+        paths.append(Path(path if named else word))
+        names.append(name if named else "")
+    outputs: dict[str, Text] = {}
+    for name, usual, path in zip(names, short_names(paths), paths, strict=True):
+        if (name or usual) in outputs:
+            raise UserError(f"two systems are called {name or usual!r}", todo="give each its own name: NAME=HYP")
+        outputs[name or usual] = read_text(path)
+    return outputs
 
 
 def chosen_resampling(args: argparse.Namespace) -> Resampling:

@@ -17,20 +17,19 @@ from pysimt_sac.evaluation.frequency import (
 )
 from pysimt_sac.evaluation.layout import Table
 from pysimt_sac.evaluation.sentences import MEASURES
-from pysimt_sac.evaluation.texts import check_texts, read_text, short_names
+from pysimt_sac.evaluation.texts import check_texts, read_text
 from pysimt_sac.files import stream_lines
 
-EPILOG = """TRAIN is the target side of the training text, in words like outputs and reference (no BPE). The first HYP is
-the baseline: for each other one, the sentences that it improved are analysed apart, as in the paper's figure. Plots:
-NAME.svg (needs nothing) or NAME.png (needs matplotlib); with several groups of sentences, NAME-1.svg and so on are the
-improved ones."""
+EPILOG = """The training text is the target side, in words like outputs and reference (no BPE). The first HYP is the
+baseline: for each other one, the sentences that it improved are analysed apart, as in the paper's figure. Plots:
+NAME.svg (needs nothing) or NAME.png (needs matplotlib) shows all sentences, NAME-1.svg and so on the improved ones."""
 SHOWN_PERCENTILES = (10, 25, 50, 75, 90)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Training text, reference, outputs, what to draw."""
     parser.epilog = EPILOG
-    parser.add_argument("hypotheses", nargs="+", type=Path, metavar="HYP", help="a system's output")
+    parser.add_argument("systems", nargs="+", metavar="[NAME=]HYP", help="a system's output")
     parser.add_argument("--train", required=True, type=Path, metavar="FILE", help="the training text, target side")
     parser.add_argument("--ref", required=True, type=Path, metavar="REF", help="the reference")
     parser.add_argument(
@@ -53,12 +52,12 @@ def run(args: argparse.Namespace) -> int:
         if path.suffix.lower() not in (".svg", ".png"):
             raise UserError("figures are written as .svg or .png", path)
     reference = read_text(args.ref, "reference")
-    hypotheses = [read_text(path) for path in args.hypotheses]
-    options.warn(check_texts(reference, hypotheses))
+    outputs = options.read_outputs(args.systems)
+    options.warn(check_texts(reference, outputs.values()))
     training = count_training_words(stream_lines(args.train, "training text"))
     if not training:
         raise UserError("this training text is empty", args.train)
-    systems = list(zip(short_names(args.hypotheses), (text.lines for text in hypotheses), strict=True))
+    systems = [(name, text.lines) for name, text in outputs.items()]
     analysis = analyse_frequency(training, reference.lines, systems, args.rare, args.improved_by)
     warn_of_other_words(analysis)
     for path in args.plot:
@@ -77,15 +76,13 @@ def warn_of_other_words(analysis: FrequencyAnalysis) -> None:
     """A reference most of whose words are unknown is of another language, or otherwise prepared."""
     reference = analysis.all.texts[0]
     if reference.unseen > 0.3:
-        share = f"{100 * reference.unseen:.0f}%"
-        options.warn(
-            [f"{share} of the reference's words are not in the training text: is it the same language, no BPE?"]
-        )
+        share = f"{100 * reference.unseen:.0f}% of the reference's words"
+        options.warn([f"{share} are not in the training text: is it the same language, and no BPE?"])
 
 
 def frequency_table(analysis: FrequencyAnalysis, group: Group) -> Table:
     """A row for each text."""
-    notes = ()
+    notes: tuple[str, ...] = ()
     if group is analysis.all:
         notes = (
             f"rare: seen at most {analysis.rare_limit} times in {analysis.training_words:,} words of training; "

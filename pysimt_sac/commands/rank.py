@@ -67,19 +67,6 @@ def run(args: argparse.Namespace) -> int:
     return int(args.run_step(args))
 
 
-def read_outputs(words: list[str]) -> dict[str, tuple[str, ...]]:
-    """The systems' outputs by their names."""
-    outputs: dict[str, tuple[str, ...]] = {}
-    for word in words:
-        name, equals, path = word.partition("=")
-        if not equals or Path(word).is_file():
-            name, path = Path(word).name, word
-        if name in outputs:
-            raise UserError(f"two systems are called {name!r}", todo="name them: NAME=HYP")
-        outputs[name] = read_text(Path(path)).lines
-    return outputs
-
-
 def run_sample(args: argparse.Namespace) -> int:
     """Draw and write."""
     if args.sheet.resolve() == args.key.resolve():
@@ -89,7 +76,7 @@ def run_sample(args: argparse.Namespace) -> int:
     reference = read_text(args.ref, "reference") if args.ref else None
     if reference and len(reference.lines) != len(source.lines):
         raise UserError(f"has {len(reference.lines)} lines, but the source has {len(source.lines)}", args.ref)
-    outputs = read_outputs(args.systems)
+    outputs = {name: text.lines for name, text in options.read_outputs(args.systems).items()}
     training = count_training_words(stream_lines(args.train, "training text"))
     items = draw_items(training, source.lines, outputs, choice)
     if not items:

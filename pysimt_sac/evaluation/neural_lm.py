@@ -69,7 +69,7 @@ class NeuralModel:
             for place in torch.randperm(len(groups)).tolist():
                 optimizer.zero_grad()
                 loss, words = self.loss(groups[place])
-                (loss / words).backward()  # type: ignore[no-untyped-call]
+                (loss / words).backward()
                 nn.utils.clip_grad_norm_(self.network.parameters(), LONGEST_GRADIENT)
                 optimizer.step()
             found = self.coded_perplexity(held_out)

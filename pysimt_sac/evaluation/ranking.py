@@ -11,7 +11,7 @@ number of other systems, as in the paper's table, and in percent of all comparis
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -91,7 +91,7 @@ def is_word(token: str) -> bool:
 
 
 def draw_items(
-    training: Counter[str], sources: Sequence[str], outputs: dict[str, Sequence[str]], choice: Choice
+    training: Counter[str], sources: Sequence[str], outputs: Mapping[str, Sequence[str]], choice: Choice
 ) -> list[Item]:
     """Draw the sentences of both groups, shuffled together, with the systems shuffled in each."""
     if len(outputs) < 2:
@@ -191,4 +191,4 @@ def sign_test(wins: int, losses: int) -> float:
     """The probability that a fair coin falls at least so unevenly, to either side."""
     tosses = wins + losses
     tail = sum(math.comb(tosses, count) for count in range(min(wins, losses) + 1))
-    return min(1.0, 2 * tail / 2**tosses)
+    return min(1.0, 2 * tail / math.pow(2, tosses))

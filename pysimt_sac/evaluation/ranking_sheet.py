@@ -8,7 +8,7 @@ separators, other encodings); only the item's number, the source's letters and t
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from pysimt_sac.evaluation.ranking import Choice, Item, Judgement
 from pysimt_sac.files import BOM, atomic_write, read_lines, require_file, why
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute cells that begin so
+NOT_THIS_KEY = "is it the sheet that belongs to this key?"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -24,7 +25,7 @@ def write_sheet(
     path: Path,
     items: Sequence[Item],
     sources: Sequence[str],
-    outputs: dict[str, Sequence[str]],
+    outputs: Mapping[str, Sequence[str]],
     references: Sequence[str] | None = None,
 ) -> None:
     """Write the sheet that the judge gets."""
@@ -91,7 +92,7 @@ def read_judgements(path: Path, key: dict[int, tuple[Item, str]]) -> tuple[list[
     wanted = ["item", "source", *(f"rank {letter.lower()}" for letter in LETTERS[:systems])]
     for name in wanted:
         if name not in columns:
-            raise UserError(f"has no column {name!r}", path, "is it the sheet that belongs to this key?")
+            raise UserError(f"has no column {name!r}", path, NOT_THIS_KEY)
     judgements, empty, seen = [], 0, set()
     for number, row in enumerate(rows, 2):
         if not any(cell.strip() for cell in row):
@@ -135,12 +136,10 @@ def find_item(number: str, source: str, key: dict[int, tuple[Item, str]], where:
     """The key's item of a row; its source must be the same, as far as encodings leave it recognisable."""
     found = key.get(int(number)) if number.isdecimal() else None
     if found is None:
-        raise UserError(f"the key has no item {number!r}", where, "is it the sheet that belongs to this key?")
+        raise UserError(f"the key has no item {number!r}", where, NOT_THIS_KEY)
     item, expected = found
     if plain_letters(source) != plain_letters(expected):
-        raise UserError(
-            f"item {number} has another source in the key", where, "is it the sheet that belongs to this key?"
-        )
+        raise UserError(f"item {number} has another source in the key", where, NOT_THIS_KEY)
     return item
 
 

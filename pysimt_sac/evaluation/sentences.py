@@ -34,4 +34,5 @@ def smoothed_bleu(metric: BleuMetric, statistics: FloatArray) -> FloatArray:
     precisions = ratio(matches + added, totals + added)
     with np.errstate(divide="ignore"):
         mean = np.exp(np.log(precisions).mean(axis=-1))
-    return 100 * metric.brevity_penalty(statistics) * mean
+    scores: FloatArray = 100 * metric.brevity_penalty(statistics) * mean
+    return scores
