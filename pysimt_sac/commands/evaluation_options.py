@@ -75,9 +75,9 @@ def read_outputs(words: Sequence[str]) -> dict[str, Text]:
     """Systems' outputs, each given as HYP or NAME=HYP, by their names."""
     paths, names = [], []
     for word in words:
-        name, equals, path = word.partition("=")
+        name, equals, file = word.partition("=")
         named = bool(equals) and not Path(word).is_file()
-        paths.append(Path(path if named else word))
+        paths.append(Path(file if named else word))
         names.append(name if named else "")
     outputs: dict[str, Text] = {}
     for name, usual, path in zip(names, short_names(paths), paths, strict=True):

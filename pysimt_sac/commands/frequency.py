@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     for path in args.plot:
         for number, group in enumerate(analysis.groups()):
             place = path.with_stem(f"{path.stem}-{number}") if number else path
-            save_figure(frequency_figure(group), place)
+            save_figure(frequency_figure(analysis, group), place)
             options.note([f"drew {group.title}: {place}"])
     if args.format == "json":
         options.emit_json(args, analysis)

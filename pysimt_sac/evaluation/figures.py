@@ -17,8 +17,10 @@ Point = tuple[float, float]
 
 # Colours that people with colour-blindness can tell apart (after Okabe and Ito), each with a dash pattern of its own.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#555555", "#e69f00")
-DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2", "1 2", "6 2 1 2 1 2")
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2", "", "6 2 1 2 1 2")
 STYLES = len(COLOURS)
+REFERENCE_STYLE = 6  # grey; systems never have it
+SYSTEM_STYLES = tuple(style for style in range(STYLES) if style != REFERENCE_STYLE)
 WIDTH, HEIGHT = 460.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 12.0, 44.0
 TICKS = 5
@@ -47,6 +49,11 @@ class Figure:
         """The style of a line: its own, or its place."""
         style = self.series[number].style
         return (number if style is None else style) % STYLES
+
+
+def system_style(number: int) -> int:
+    """The style of a system by its place, the same in all figures of a report."""
+    return SYSTEM_STYLES[number % len(SYSTEM_STYLES)]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.figures import Figure, Series
+from pysimt_sac.evaluation.figures import REFERENCE_STYLE, Figure, Series, system_style
 from pysimt_sac.evaluation.sentences import sentence_scores
 
 PERCENTILES = tuple(range(0, 101))
@@ -134,14 +134,16 @@ def analyse_frequency(
     return FrequencyAnalysis(training.total(), len(training), rare_limit, measure, everything, tuple(improved))
 
 
-def frequency_figure(group: Group) -> Figure:
-    """The paper's figure for one group of sentences."""
+def frequency_figure(analysis: FrequencyAnalysis, group: Group) -> Figure:
+    """The paper's figure for one group of sentences; a text looks the same in the figures of all groups."""
+    styles = {text.name: system_style(number) for number, text in enumerate(analysis.all.texts[1:])}
+    styles[REFERENCE] = REFERENCE_STYLE
     return Figure(
         title=f"Training frequency of produced words: {group.title}",
         x_label="percentile of the words",
         y_label="times seen in training",
         series=tuple(
-            Series(text.name, tuple(zip(map(float, PERCENTILES), map(float, text.percentiles), strict=True)))
+            Series(text.name, tuple(zip(PERCENTILES, text.percentiles, strict=True)), styles[text.name])
             for text in group.texts
             if text.percentiles
         ),
