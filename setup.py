@@ -20,7 +20,7 @@ setup(
     license="MIT",
     python_requires=">=3.11",
     packages=find_packages(include=["pysimt_sac", "pysimt_sac.*"]),
-    package_data={"pysimt_sac": ["py.typed", "evaluation/*.json"]},
+    package_data={"pysimt_sac": ["py.typed", "evaluation/*.json", "evaluation/page/*"]},
     install_requires=[
         "torch>=2.6,<3",
         "numpy>=1.26",
@@ -32,6 +32,7 @@ setup(
     ],
     extras_require={
         "meteor": ["pycocoevalcap>=1.2"],
+        "figures": ["matplotlib>=3.8"],
         "dev": ["pytest>=8", "hypothesis>=6", "ruff>=0.6", "mypy>=1.11", "types-tqdm"],
     },
     entry_points={

@@ -13,10 +13,10 @@ from pysimt_sac.evaluation.report_page import render_page
 from pysimt_sac.evaluation.sentences import MEASURES
 from pysimt_sac.files import atomic_write, make_folder
 
-EPILOG = """Each RUN is a folder that training wrote; the first one is the baseline. The same NAME several times: runs of
-one system with other seeds. Translations belong into the run's folder: pysimt translate -s test -f bs -o RUN/out CKPT.
-Source, reference, training text and filters are those of the run's configuration, ambiguous words SPLIT.mlt.tsv beside
-the source; the options below name others, or outputs of systems that have no run folder."""
+EPILOG = """Each RUN is a folder that training wrote; the first one is the baseline. The same NAME several times: runs
+of one system with other seeds. Translations are looked for in the run's folder, where `pysimt translate -s test -f bs
+-o RUN/out CKPT` writes them. Source, reference, training text and filters are those of the run's configuration, and
+ambiguous words SPLIT.mlt.tsv beside the source; options name others, or outputs that have no run folder."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="[NAME=]RUN", help="a run's folder")
     parser.add_argument("--out", required=True, type=Path, metavar="HTML", help="the page to write")
     parser.add_argument("--title", default="What training did to the translations", help="the page's title")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="write the figures there, too, as SVG and PNG")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="write the figures as SVG and PNG files, too")
     parser.add_argument("--search", default="", metavar="NAME", help="which translations to take: gs, beam6, ...")
     files = parser.add_argument_group("files in place of the runs' own")
     files.add_argument(

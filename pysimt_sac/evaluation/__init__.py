@@ -1,27 +1,52 @@
 """Scoring translations and telling whether a difference is real.
 
-The names below are the programming interface behind `pysimt-sac score`, `compare`, `lexical` and `table`.
-Texts are lists of sentences, already joined (no BPE) and tokenised; nothing here needs torch.
+The names below are the programming interface behind `pysimt-sac score`, `compare`, `lexical`, `table`,
+`frequency`, `rank`, `domain` and `report`.
+Texts are lists of sentences, already joined (no BPE) and tokenised; nothing here
+needs torch, but for the neural language model of `domain_distances` and for reading run folders.
 """
 
 from pysimt_sac.evaluation.comparison import Comparison, System, compare_systems
+from pysimt_sac.evaluation.domain import DomainAnalysis, NeuralOptions, domain_distances
+from pysimt_sac.evaluation.frequency import FrequencyAnalysis, analyse_frequency, count_training_words
 from pysimt_sac.evaluation.lexical import LexicalAccuracy, compare_lexical, lexical_accuracy, read_cases
 from pysimt_sac.evaluation.meteor import MeteorMetric
+from pysimt_sac.evaluation.ngram import NgramModel
+from pysimt_sac.evaluation.ranking import Choice, RankingResult, draw_items, score_ranking
+from pysimt_sac.evaluation.report_data import ReportData, analyse
+from pysimt_sac.evaluation.report_input import Request, gather
+from pysimt_sac.evaluation.report_page import render_page
 from pysimt_sac.evaluation.scores import TextScores, choose_metrics, score_text, score_texts
 from pysimt_sac.evaluation.significance import Resampling
 
 __all__ = [
+    "Choice",
     "Comparison",
+    "DomainAnalysis",
+    "FrequencyAnalysis",
     "LexicalAccuracy",
     "MeteorMetric",
+    "NeuralOptions",
+    "NgramModel",
+    "RankingResult",
+    "ReportData",
+    "Request",
     "Resampling",
     "System",
     "TextScores",
+    "analyse",
+    "analyse_frequency",
     "choose_metrics",
     "compare_lexical",
     "compare_systems",
+    "count_training_words",
+    "domain_distances",
+    "draw_items",
+    "gather",
     "lexical_accuracy",
     "read_cases",
+    "render_page",
+    "score_ranking",
     "score_text",
     "score_texts",
 ]

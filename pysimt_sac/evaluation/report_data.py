@@ -27,11 +27,12 @@ CURVES = {
 
 @dataclass(frozen=True)
 class NamedFigure:
-    """A figure, the section it belongs to, and the name of its file."""
+    """A figure, the section it belongs to, the name of its file, and its caption where the section says the rest."""
 
     section: str
     file: str
     figure: Figure
+    caption: str
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ def analyse_set(
         frequency = analyse_frequency(given.training, references, first_runs, measure=measure)
         for number, group in enumerate(frequency.groups()):
             file = f"frequency-{file_name(one.name)}{f'-{number}' if number else ''}"
-            figures.append(NamedFigure("frequency", file, frequency_figure(frequency, group)))
+            caption = group.title[0].upper() + group.title[1:]
+            figures.append(NamedFigure("frequency", file, frequency_figure(frequency, group), caption))
     return SetReport(
         name=one.name,
         sentences=len(references),
@@ -144,9 +146,9 @@ def curve_figures(systems: Sequence[ReportSystem]) -> list[NamedFigure]:
         for name in members:
             title = CURVES.get(name) or name
             if name.startswith("val_"):
-                title = f"Validation {name.removeprefix('val_')}"
+                title = f"Validation {name.removeprefix('val_').replace('LOSS', 'loss')}"
             figure = Figure(title, "updates", "", tuple(curve_series(systems, name)))
-            figures.append(NamedFigure(section, f"curve-{file_name(name)}", figure))
+            figures.append(NamedFigure(section, f"curve-{file_name(name)}", figure, title))
     return figures
 
 

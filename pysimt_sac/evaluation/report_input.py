@@ -79,7 +79,7 @@ def gather(request: Request) -> ReportInput:
             f"pysimt translate -s test -f bs -o {where}/out CKPT",
         )
     home = next((run for system in systems for run in system.runs), None)
-    sets = []
+    sets: list[ReportSet] = []
     for split in dict.fromkeys(split for own in paths.values() for split in own):
         if split not in paths[baseline]:
             warnings.append(f"{split}: left out, because the first system, {baseline!r}, has no translation of it")
@@ -87,7 +87,10 @@ def gather(request: Request) -> ReportInput:
         missing = [system.name for system in systems if split not in paths[system.name]]
         warnings += [f"{split}: {name!r} has no translation of it" for name in missing]
         texts = {name: tuple(map(read_text, own[split])) for name, own in paths.items() if split in own}
-        sets.append(read_set(split, texts, request, home, warnings))
+        found = read_set(split, texts, request, home, warnings)
+        sets += [found] if found else []
+    if not sets:
+        raise UserError("no test set is left to report on", todo="; ".join(warnings))
     return ReportInput(tuple(systems), tuple(sets), training_words(request, home, warnings), tuple(warnings))
 
 
@@ -114,7 +117,7 @@ def output_paths(system: ReportSystem, request: Request) -> dict[str, list[Path]
 
 def read_set(
     split: str, outputs: dict[str, tuple[Text, ...]], request: Request, home: RunFolder | None, warnings: list[str]
-) -> ReportSet:
+) -> ReportSet | None:
     """A test set; source and reference are those of the first run's configuration unless named."""
     files = home.splits.get(split) if home else None
     source_path = request.sources.get(split) or (files.source if files else None)
@@ -123,9 +126,9 @@ def read_set(
     if reference_path is None and files and home:
         reference_path, filters = files.target, home.filters
     if source_path is None or reference_path is None:
-        known = ", ".join(home.splits) if home else "none"
-        todo = f"give --src {split}=FILE and --ref {split}=FILE"
-        raise UserError(f"source and reference of {split!r} are not known (known: {known})", split, todo)
+        hint = f"give --src {split}=FILE and --ref {split}=FILE"
+        warnings.append(f"{split}: left out, because its source and reference are not known ({hint})")
+        return None
     reference = read_text(reference_path, "reference")
     reference = Text(reference.name, tuple(filters(reference.lines)), reference.path)
     source = read_text(source_path, "source")

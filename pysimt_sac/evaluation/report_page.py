@@ -136,8 +136,8 @@ def scores_section(data: ReportData) -> str:
     """A table for each test set."""
     resampling = data.sets[0].comparison.resampling
     notes = [
-        f"<b>Bold</b>: the best. ± standard deviation of the runs. Below: difference from {escape(data.systems[0])} and "
-        f"p, two-sided, by {resampling.shuffles:,} shuffles; * p ≤ {SIGNIFICANT}.",
+        f"<b>Bold</b>: the best. ± standard deviation of the runs. Below: difference from {escape(data.systems[0])} "
+        f"and p, two-sided, by {resampling.shuffles:,} shuffles; * p ≤ {SIGNIFICANT}.",
         *(f"{escape(part.metric)}: {escape(part.signature)}" for part in data.sets[0].comparison.metrics),
     ]
     if min(data.runs) == 1:
@@ -186,7 +186,8 @@ def score_cell(system: SystemScore, best: bool) -> str:
 def difference(value: float, p: float) -> str:
     """A difference from the baseline, with a star if it is significant."""
     star = f'<span class="star" title="p ≤ {SIGNIFICANT}">*</span>' if p <= SIGNIFICANT else ""
-    return f'<span class="diff">{value:+.2f}{star} p={p:.3f}</span>'
+    shown = f"p={p:.3f}" if p >= 0.001 else "p&lt;0.001"
+    return f'<span class="diff">{value:+.2f}{star} {shown}</span>'
 
 
 # Ambiguous words
@@ -203,7 +204,7 @@ def lexical_section(data: ReportData) -> str:
         "LTA: a correct translation of the ambiguous word is in the output, in percent.",
         "ALI: +1 for each correct one, −1 for each known wrong one, 0 for neither, averaged, in percent.",
         "Rare: the correct translation is not the most frequent one in training.",
-        f"Below: difference from {escape(data.systems[0])} and p, by randomisation over sentences; * p ≤ {SIGNIFICANT}.",
+        f"Below: difference from {escape(data.systems[0])} and p, by shuffling sentences; * p ≤ {SIGNIFICANT}.",
     )
     return section("lexical", "Ambiguous words", inside + notes_list(notes))
 
@@ -271,7 +272,8 @@ def frequency_section(data: ReportData) -> str:
     notes = (
         "Curves: of all words that a text has, P percent were seen at most so often in training. Lower is rarer.",
         f"Improved: a higher sentence {measure.upper()} than {escape(data.systems[0])}'s. First runs only.",
-        f"Rare: seen at most {analysis.rare_limit} times in {analysis.training_words:,} words of training; unseen: never.",
+        f"Rare: seen at most {analysis.rare_limit} times in the {analysis.training_words:,} words of training; "
+        "unseen: never.",
         "TTR: different words per word. Distinct-n: different n-grams per n-gram. P50: the median frequency.",
     )
     return section("frequency", "Word frequency", "".join(parts) + notes_list(notes))
@@ -313,7 +315,7 @@ def curves_section(data: ReportData) -> str:
 
 def figure_block(named: NamedFigure, last_values: bool = False) -> str:
     """A figure with its title, and with the last values of its lines."""
-    caption = f"<b>{escape(named.figure.title)}</b>"
+    caption = f"<b>{escape(named.caption)}</b>"
     if last_values:
         lasts = [f"{escape(line.name)} {line.points[-1][1]:.4g}" for line in named.figure.series if line.points]
         caption += f'<span class="last">last: {"; ".join(lasts)}</span>'

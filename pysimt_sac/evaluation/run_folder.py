@@ -14,7 +14,7 @@ from typing import Any
 from pysimt_sac.engine.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.figures import Point
-from pysimt_sac.files import stream_lines
+from pysimt_sac.files import read_lines
 
 OUTPUT_NAME = re.compile(r"(?P<prefix>.*)\.(?P<split>[^.]+)\.(?P<search>gs|beam\d+)(?P<raw>\.raw)?")
 
@@ -77,16 +77,15 @@ def checkpoint_options(path: Path) -> dict[str, Any]:
 def read_curves(folder: Path, exp_id: str) -> dict[str, tuple[Point, ...]]:
     """The points of all curves by name; values that were not finite are left out."""
     path = folder / f"{exp_id}.scalars.jsonl"
+    lines = read_lines(path, "file of curves") if path.is_file() else []
     curves: dict[str, list[Point]] = defaultdict(list)
-    if path.is_file():
-        for number, line in enumerate(stream_lines(path, "file of curves"), 1):
-            try:
-                entry = json.loads(line)
-                if entry["value"] is not None:
-                    curves[str(entry["name"])].append((float(entry["step"]), float(entry["value"])))
-            except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-                if number > 1:
-                    break  # the last line of a run that is still going on may be cut off
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+            if entry["value"] is not None:
+                curves[str(entry["name"])].append((float(entry["step"]), float(entry["value"])))
+        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+            if number < len(lines):  # the last line of a run that is still going on may be cut off
                 raise UserError(f"line {number} is not a point of a curve", path) from error
     return {name: tuple(points) for name, points in curves.items()}
 

@@ -157,7 +157,7 @@
     return marks;
   }
 
-  const SIGNS = { right: "✓ ", wrong: "✗ " };
+  const SIGNS = { right: "✓\u00a0", wrong: "✗\u00a0" };
 
   function marked(words, different, kinds) {
     const line = element("span", "text");
@@ -181,9 +181,9 @@
   function row(name, line, score) {
     const made = element("div", "row");
     made.append(element("dt", "", name));
-    const text = element("dd");
+    made.append(element("dd", "score", score || ""));
+    const text = element("dd", "said");
     text.append(line);
-    if (score) text.append(" ", element("span", "score", score));
     made.append(text);
     return made;
   }
@@ -193,7 +193,8 @@
     const item = element("li");
     item.append(element("h3", "", `Sentence ${line + 1}`));
     for (const one of cases) {
-      item.firstChild.append(" ", element("span", "case", `${one.word} → ${one.correct.join(" or ")}${one.rare ? " (rare)" : ""}`));
+      const wanted = `${one.word} → ${one.correct.join(" or ")}${one.rare ? " (rare)" : ""}`;
+      item.firstChild.append(" ", element("span", "case", wanted));
     }
     const list = element("dl");
     const source = split(set.source[line]);
