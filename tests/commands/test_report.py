@@ -1,0 +1,84 @@
+"""`pysimt-sac report` from the command line, on a run that was really trained."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from pysimt_sac.cli import main_sac
+from pysimt_sac.evaluation.run_folder import read_run
+
+QUICK = ["--shuffles", "20", "--bootstrap", "10", "--metrics", "bleu,chrf"]
+
+
+def command(*arguments):
+    """A process of its own: training holds its folder's lock until the process ends."""
+    subprocess.run([sys.executable, "-m", "pysimt_sac", *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def run(toy):
+    command("train", "-C", str(toy.config), "train.max_epochs:1", "train.eval_filters:lower")
+    checkpoint = next(toy.run_folder.glob("*.best.loss.ckpt"))
+    command("translate", "-s", "test", "-o", str(toy.run_folder / "out"), str(checkpoint))
+    return toy.run_folder
+
+
+def page_data(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text.split('id="data">')[1].split("</script>")[0])
+
+
+def test_one_line_is_enough(run, toy, tmp_path, capsys):
+    found = read_run(run)
+    assert set(found.splits) == {"train", "val", "test"}
+    assert (found.splits["test"].source, found.splits["test"].target) == (toy.test_src, toy.test_trg)
+    assert found.filters.names == ["lower"]
+    assert found.outputs == {"test": run / "out.test.gs"}
+    assert {"train_LOSS", "val_BLEU", "val_LOSS", "lr"} <= set(found.curves)
+
+    page = tmp_path / "pages" / "report.html"
+    assert main_sac(["report", str(run), "--out", str(page), "--figures", str(tmp_path / "figures"), *QUICK]) == 0
+    assert capsys.readouterr().out == f"written to {page}\n"
+    (one,) = page_data(page)["sets"]
+    assert one["systems"] == ["toy"]
+    assert one["source"] == toy.test_src.read_text().splitlines()
+    assert one["reference"] == toy.test_trg.read_text().lower().splitlines()  # the run's own filter
+    assert one["outputs"] == [(run / "out.test.gs").read_text().splitlines()]
+    assert "Validation BLEU" in page.read_text(encoding="utf-8")
+    drawn = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {"curve-val_BLEU.svg", "curve-train_LOSS.svg", "frequency-test.svg"} <= drawn
+    ElementTree.parse(tmp_path / "figures" / "frequency-test.svg")
+
+
+def test_outputs_without_runs(write, folder, capsys):
+    write("base.out", {"mann": "junge", "hut": "mütze"})
+    write("new.out", {"mann": "junge"})
+    write("src.en")
+    arguments = ["report", "--hyp", "base:x=base.out", "--hyp", "new:x=new.out", "--src", "x=src.en"]
+    assert main_sac([*arguments, "--ref", "x=ref.de", "--train", "ref.de", "--out", "r.html", *QUICK]) == 0
+    (one,) = page_data(folder / "r.html")["sets"]
+    assert one["systems"] == ["base", "new"]
+    assert one["scores"][1][0] > one["scores"][0][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "there is nothing to report"),
+        (["nowhere"], "nowhere: no such run folder"),
+        (["--hyp", "base=base.out"], "--hyp: 'base=base.out' is not of the form NAME:SPLIT=FILE"),
+        (["--hyp", "a:x=base.out", "--src", "base.out"], "--src: 'base.out' is not of the form SPLIT=FILE"),
+        (["--hyp", "a:x=base.out"], "x: left out, because its source and reference are not known"),
+        (["--hyp", "a:x=none", "--src", "x=ref.de", "--ref", "x=ref.de"], "none: no such hypothesis file"),
+    ],
+)
+def test_mistakes(write, folder, capsys, arguments, message):
+    write("base.out", {"mann": "junge"})
+    assert main_sac(["report", *arguments, "--out", "r.html", *QUICK]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "Traceback" not in shown
+    assert not (folder / "r.html").exists()
