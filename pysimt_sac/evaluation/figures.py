@@ -15,8 +15,8 @@ from pysimt_sac.files import atomic_write
 
 Point = tuple[float, float]
 
-# Colours that people with colour-blindness can tell apart (after Okabe and Ito), each with a dash pattern of its own.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#555555", "#e69f00")
+# Colours that most people with colour-blindness can tell apart, each with a dash pattern of its own.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#7b5ea7", "#555555", "#a65628")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2", "", "6 2 1 2 1 2")
 STYLES = len(COLOURS)
 REFERENCE_STYLE = 6  # grey; systems never have it
