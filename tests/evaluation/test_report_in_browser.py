@@ -51,6 +51,15 @@ def change(page, name, value):
     )
 
 
+def quickest(page, name, value, other):
+    """The milliseconds that a change takes when the machine has nothing else to do, as far as three tries can tell."""
+    tries = []
+    for _ in range(3):
+        change(page, name, other)
+        tries.append(change(page, name, value))
+    return min(tries)
+
+
 @pytest.mark.parametrize("width", [400, 1600])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_quiet_self_contained_and_legible(browser, address, width, dark):
@@ -99,7 +108,7 @@ def test_text_stays_text(page):
 
 def test_filter_by_word(page, data):
     browser_data = data.sets[0].browser
-    taken = change(page, "query", "UFER")
+    taken = quickest(page, "query", "UFER", "")
     texts = zip(browser_data["source"], browser_data["reference"], *browser_data["outputs"], strict=True)
     expected = [
         line for line, own in enumerate(texts) if any(word.startswith("ufer") for t in own for word in t.split())
@@ -119,7 +128,7 @@ def test_filter_by_word(page, data):
 
 
 def test_filter_by_ambiguous_word(page):
-    assert change(page, "word", "=bank") < MOST_MILLISECONDS
+    assert quickest(page, "word", "=bank", "") < MOST_MILLISECONDS
     assert page.run(SHOWN) == list(range(0, 200, 10))
     assert page.run("document.querySelector('#list mark.wrong').textContent") == "✗\u00a0bank"
     assert page.run("document.querySelector('#list mark.right').textContent") == "✓\u00a0ufer"
@@ -133,7 +142,7 @@ def test_filter_by_ambiguous_word(page):
 
 @pytest.mark.parametrize("sort", ["+4", "-4", "s0"])
 def test_sort_by_improvement(page, data, sort):
-    assert change(page, "sort", sort) < MOST_MILLISECONDS
+    assert quickest(page, "sort", sort, "line") < MOST_MILLISECONDS
     scores = data.sets[0].browser["scores"]
     gain = [new - old for new, old in zip(scores[4], scores[0], strict=True)]
     values = {"+4": [-value for value in gain], "-4": gain, "s0": scores[0]}[sort]
