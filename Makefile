@@ -6,7 +6,7 @@ READY := .venv/.ready
 .PHONY: help demo test lint format clean
 
 help:
-	@echo "make demo    train, translate and score on the generated demo corpus"
+	@echo "make demo    train, translate and report on the generated demo corpus"
 	@echo "make test    run all tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  rewrite the code as ruff likes it"
@@ -15,6 +15,12 @@ $(READY): setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
+
+demo: $(READY)
+	$(BIN)/pysimt-sac prepare demo --out data/demo
+	$(BIN)/pysimt train -C experiments/demo_mle.conf
+	$(BIN)/pysimt translate -s test,test_ood -f bs -o runs/demo_mle/out runs/demo_mle/*.best.bleu.ckpt
+	$(BIN)/pysimt-sac report runs/demo_mle --out runs/report.html
 
 test: $(READY)
 	$(BIN)/python -m pytest

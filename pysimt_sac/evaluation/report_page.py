@@ -135,11 +135,13 @@ def section(place: str, title: str, inside: str) -> str:
 def scores_section(data: ReportData) -> str:
     """A table for each test set."""
     resampling = data.sets[0].comparison.resampling
-    notes = [
-        f"<b>Bold</b>: the best. ± standard deviation of the runs. Below: difference from {escape(data.systems[0])} "
-        f"and p, two-sided, by {resampling.shuffles:,} shuffles; * p ≤ {SIGNIFICANT}.",
-        *(f"{escape(part.metric)}: {escape(part.signature)}" for part in data.sets[0].comparison.metrics),
-    ]
+    notes = [f"{escape(part.metric)}: {escape(part.signature)}" for part in data.sets[0].comparison.metrics]
+    if len(data.systems) > 1:
+        notes.insert(
+            0,
+            f"<b>Bold</b>: the best. ± standard deviation of the runs. Below: difference from "
+            f"{escape(data.systems[0])} and p, two-sided, by {resampling.shuffles:,} shuffles; * p ≤ {SIGNIFICANT}.",
+        )
     if min(data.runs) == 1:
         notes.append("A system with one run: whether another seed would give the same, this cannot tell.")
     inside = "".join(score_table(one.comparison) for one in data.sets)
@@ -200,12 +202,14 @@ def lexical_section(data: ReportData) -> str:
     )
     if not inside:
         return ""
-    notes = (
+    notes = [
         "LTA: a correct translation of the ambiguous word is in the output, in percent.",
         "ALI: +1 for each correct one, −1 for each known wrong one, 0 for neither, averaged, in percent.",
         "Rare: the correct translation is not the most frequent one in training.",
-        f"Below: difference from {escape(data.systems[0])} and p, by shuffling sentences; * p ≤ {SIGNIFICANT}.",
-    )
+    ]
+    if len(data.systems) > 1:
+        baseline = escape(data.systems[0])
+        notes.append(f"Below: difference from {baseline} and p, by shuffling sentences; * p ≤ {SIGNIFICANT}.")
     return section("lexical", "Ambiguous words", inside + notes_list(notes))
 
 
@@ -269,9 +273,10 @@ def frequency_section(data: ReportData) -> str:
     if not parts:
         return ""
     analysis = next(one.frequency for one in data.sets if one.frequency is not None)
+    improved = f"Improved: a higher sentence {measure.upper()} than {escape(data.systems[0])}'s. First runs only."
     notes = (
         "Curves: of all words that a text has, P percent were seen at most so often in training. Lower is rarer.",
-        f"Improved: a higher sentence {measure.upper()} than {escape(data.systems[0])}'s. First runs only.",
+        *([improved] if len(data.systems) > 1 else []),
         f"Rare: seen at most {analysis.rare_limit} times in the {analysis.training_words:,} words of training; "
         "unseen: never.",
         "TTR: different words per word. Distinct-n: different n-grams per n-gram. P50: the median frequency.",

@@ -42,6 +42,7 @@ def change(page, name, value):
     return page.run(
         f"""(() => {{
             const control = document.getElementById({name!r}), value = {value!r};
+            document.getElementById("count").scrollIntoView();
             if (control.type === "checkbox") control.checked = Boolean(value); else control.value = value;
             const start = performance.now();
             control.dispatchEvent(new Event("input", {{bubbles: true}}));
