@@ -142,12 +142,8 @@ class SimultaneousNMT(nn.Module):
 
     def readouts(self, states: States, ids_TB: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All real steps of `<bos> ... <eos>` at once: what the output layer sees (N, E), and the next words (N)."""
-        inputs_TB, targets_TB = ids_TB[:-1], ids_TB[1:]
-        emb_TBE = self.dec.get_emb(inputs_TB)
-        h_TBH, context_TBH = self.dec.unroll(self.dec.remember(states), emb_TBE)
         real_N = real_positions(ids_TB, lengths_B)
-        h, emb, context = (part.flatten(0, 1).index_select(0, real_N) for part in (h_TBH, emb_TBE, context_TBH))
-        return self.dec.readout(h, emb, context), targets_TB.flatten().index_select(0, real_N)
+        return self.dec.readouts(states, ids_TB[:-1], real_N), ids_TB[1:].flatten().index_select(0, real_N)
 
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
         """The loss of a batch: minus the log-probability of the references, summed over their words."""

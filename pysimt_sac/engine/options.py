@@ -82,8 +82,8 @@ def convert(value: Any, annotation: Any, choices: tuple[Any, ...] | None, where:
     expected = " or ".join(describe(alternative) for alternative in alternatives)
     if choices:
         expected = f"one of {', '.join(str(choice) for choice in choices)}"
-        if any(alternative is int for alternative in alternatives):
-            expected += " or a whole number"
+        numbers = [describe(alternative) for alternative in alternatives if alternative in (int, float)]
+        expected = " or ".join([expected, *numbers])
     raise UserError(f"{value!r} is not {expected}", where, "correct the value")
 
 
