@@ -165,6 +165,10 @@ class SimultaneousNMT(nn.Module):
         """Called once, when training begins."""
         self.tboard = handle
 
+    def lr_factor(self, update: int) -> float:
+        """By what the loop multiplies the learning rate of an update; derived models may warm up."""
+        return 1.0
+
     def training_state(self) -> dict[str, Any]:
         """What a resumed run needs beyond the weights; derived models add to it."""
         return {}

@@ -165,7 +165,7 @@ class Trainer:
         self.unhealthy |= ~(loss.detach() + self.last_norm).isfinite()
         if self.device.type == "cpu":
             self.check_health()  # on a GPU this would wait for every update; there it comes with the log's lines
-        self.optimizer.step()
+        self.optimizer.step(self.model.lr_factor(progress.update))
         self.epoch_loss += out["loss"].detach()
         progress.epoch_items += out["n_items"]
         self.pace.count(out["n_items"])
