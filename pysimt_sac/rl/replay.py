@@ -64,7 +64,9 @@ class Experience:
     def converted(self, types: dict[torch.dtype, torch.dtype]) -> "Experience":
         """A copy with other number types, in host memory and detached from everything."""
         tensors = {name: value.detach() for name, value in self.tensors().items()}
-        moved = {name: value.to("cpu", types.get(value.dtype, value.dtype), copy=True) for name, value in tensors.items()}
+        moved = {
+            name: value.to("cpu", types.get(value.dtype, value.dtype), copy=True) for name, value in tensors.items()
+        }
         return dataclasses.replace(self, **moved)  # type: ignore[arg-type]
 
 
