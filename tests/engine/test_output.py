@@ -1,4 +1,4 @@
-"""The chunked output loss equals torch's cross-entropy, and parts of the layer the whole; our dropout keeps the mean."""
+"""The chunked output loss is torch's cross-entropy; parts of the layer are as in the whole; dropout keeps the mean."""
 
 import pytest
 import torch
