@@ -70,6 +70,12 @@ class Toy:
         return self.folder / "runs" / "toy"
 
 
+@pytest.fixture
+def toy(tmp_path: Path) -> Toy:
+    """A toy of its own for a test."""
+    return make_toy(tmp_path / "toy")
+
+
 def write_split(folder: Path, name: str, size: int, rng: random.Random) -> None:
     """Sentences of two to six words, and their translations."""
     sentences = [rng.choices(WORDS, k=rng.randint(2, 6)) for _ in range(size)]
@@ -77,12 +83,10 @@ def write_split(folder: Path, name: str, size: int, rng: random.Random) -> None:
     (folder / f"{name}.trg").write_text("".join(" ".join(words[::-1]).upper() + "\n" for words in sentences))
 
 
-@pytest.fixture
-def toy(tmp_path: Path) -> Toy:
+def make_toy(folder: Path) -> Toy:
     """A fresh toy corpus and configuration."""
     from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, write_vocabulary
 
-    folder = tmp_path / "toy"
     folder.mkdir()
     rng = random.Random(1)
     for name, size in (("train", 200), ("val", 12), ("test", 6)):

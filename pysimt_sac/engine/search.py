@@ -32,7 +32,6 @@ class Stepper:
         self.memory = self.dec.remember(states)
         self.h_BKH: Tensor | None = None
 
-    @torch.no_grad()
     def logits(self, words_BK: Tensor) -> Tensor:
         """Unnormalised log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
         emb_BKE = self.dec.get_emb(words_BK)
@@ -84,6 +83,7 @@ def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothe
     return Hypothesis(words, log_p / float(length_normaliser(torch.tensor(float(len(words))), lp_alpha)))
 
 
+@torch.no_grad()
 def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Any) -> list[Hypothesis]:
     """Extend one hypothesis per sentence until its `<eos>`; `choose(log_p_BV, sentences, step)` picks the words."""
     stepper = Stepper(model.dec, encoded(model, batch), suppress_unk)
@@ -137,6 +137,7 @@ def sample(
     return follow(model, batch, max_len, suppress_unk, choose)
 
 
+@torch.no_grad()
 def beam_search(
     model: Any,
     batch: Any,
