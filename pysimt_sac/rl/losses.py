@@ -44,8 +44,13 @@ def find_support(scores_NV: Tensor, taken_N: Tensor, k: int) -> Support:
     return Support(torch.cat((likeliest_NK, taken_N1), 1), valid_NK)
 
 
-def restricted_policy(scores_NK: Tensor, support: Support) -> Tensor:
-    """log pi(a|s) (N, K), renormalised on the support, from its words' log-probabilities or logits."""
+def restricted_policy(log_p_NV: Tensor, support: Support) -> Tensor:
+    """log pi(a|s) (N, K) of the support's words, renormalised there."""
+    return policy_on_support(log_p_NV.gather(1, support.words_NK), support)
+
+
+def policy_on_support(scores_NK: Tensor, support: Support) -> Tensor:
+    """The same from log-probabilities or logits of the support's words alone (see `engine.output.linear_rows`)."""
     return scores_NK.masked_fill(~support.valid_NK, IMPOSSIBLE).log_softmax(-1)
 
 

@@ -49,7 +49,7 @@ def learn(gamma, seed, updates=300, support=0):
         log_p_NV, every_N = logits_SV.log_softmax(-1)[states_N], torch.arange(len(steps))
         if support:
             chosen = losses.find_support(log_p_NV, taken_N, support)
-            log_pi_NA = losses.restricted_policy(log_p_NV.gather(1, chosen.words_NK), chosen)
+            log_pi_NA = losses.restricted_policy(log_p_NV, chosen)
             words_NA = chosen.words_NK
         else:
             log_pi_NA, words_NA = losses.policy(log_p_NV), torch.arange(VOCABULARY).expand(len(steps), -1)

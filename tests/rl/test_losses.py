@@ -17,10 +17,6 @@ H0 = 0.5 * LOG(2) + 0.5 * LOG(4)
 H1 = -(0.8 * LOG(0.8) + 0.2 * LOG(0.1))
 
 
-def restricted(log_p, support):
-    return losses.restricted_policy(log_p.gather(1, support.words_NK), support)
-
-
 def test_the_policy_leaves_out_padding_and_beginning():
     log_p = torch.tensor([[0.3, 0.2, 0.1, 0.25, 0.15]]).log()
     found = losses.policy(log_p).exp()
@@ -42,11 +38,19 @@ def test_the_support_is_the_likeliest_words_and_the_taken_one():
     support = losses.find_support(p.log(), torch.tensor([2, 3]), k=2)
     assert support.words_NK.tolist() == [[4, 3, 2], [4, 3, 3]]
     assert support.valid_NK.tolist() == [[True, True, True], [True, True, False]]
-    found = restricted(p.log(), support).exp()
+    found = losses.restricted_policy(p.log(), support).exp()
     assert found[0].tolist() == pytest.approx([0.5, 1 / 3, 1 / 6])
     assert found[1].tolist() == pytest.approx([0.6, 0.4, 0.0])
     expected = -(0.6 * LOG(0.6) + 0.4 * LOG(0.4))
-    assert losses.entropy(restricted(p.log(), support))[1].item() == pytest.approx(expected)
+    assert losses.entropy(losses.restricted_policy(p.log(), support))[1].item() == pytest.approx(expected)
+
+
+def test_the_policy_on_a_support_needs_neither_other_words_nor_normalised_scores():
+    logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
+    support = losses.find_support(logits, torch.tensor([2, 3, 4, 5, 6, 7]), k=3)
+    alone = losses.policy_on_support(logits.gather(1, support.words_NK), support)
+    whole = losses.restricted_policy(logits.log_softmax(-1), support)
+    torch.testing.assert_close(alone[support.valid_NK], whole[support.valid_NK])
 
 
 def test_a_support_of_all_words_is_the_whole_policy():
@@ -56,7 +60,7 @@ def test_a_support_of_all_words_is_the_whole_policy():
     q_support = q.gather(2, support.words_NK.expand(2, -1, -1))
     for equation in (losses.actor_loss, lambda log_pi, q, alpha: losses.soft_value(q, log_pi, alpha)):
         whole = equation(losses.policy(log_p), q, ALPHA)
-        torch.testing.assert_close(equation(restricted(log_p, support), q_support, ALPHA), whole)
+        torch.testing.assert_close(equation(losses.restricted_policy(log_p, support), q_support, ALPHA), whole)
 
 
 def test_entropy():
@@ -205,7 +209,7 @@ def test_words_outside_the_support_get_no_gradient_and_no_gradient_is_nan():
     log_p = logits.log_softmax(-1)
     support = losses.find_support(log_p, torch.tensor([5, 4]), k=2)  # words 4, 3, 5; then 4, 3
     q = torch.tensor([1.0, 0.0, 2.0]).expand(2, 2, 3)
-    losses.actor_loss(restricted(log_p, support), q, ALPHA).backward()
+    losses.actor_loss(losses.restricted_policy(log_p, support), q, ALPHA).backward()
     torch.testing.assert_close(logits.grad[:, :3], torch.zeros(2, 3))
     assert logits.grad[0, 3:].abs().min() > 0
     assert logits.grad[1, 5] == 0  # valid only where it was taken

@@ -63,7 +63,7 @@ def update_losses(actor, critics, slow, experience, support):
 
     if support:
         chosen = losses.find_support(log_p_NV, taken_N, support)
-        log_pi_NA, words = losses.restricted_policy(log_p_NV.gather(1, chosen.words_NK), chosen), chosen.words_NK
+        log_pi_NA, words = losses.restricted_policy(log_p_NV, chosen), chosen.words_NK
     else:
         log_pi_NA, words = losses.policy(log_p_NV), None
     inputs = (batch["trg"], batch.lengths["trg"], words_TB, steps)
