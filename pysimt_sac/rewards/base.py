@@ -56,7 +56,9 @@ class RewardOptions:
         "of the score of the prefix itself with its brevity penalty, or nothing",
         choices=("padded", "bp", "final"),
     )
-    length_penalty: float = option(0.0001, "`bleu`: subtract this per word longer or shorter than the reference")
+    length_penalty: float = option(
+        0.0001, "`bleu`: subtract this per word longer or shorter than the reference", minimum=0
+    )
     length_penalty_at: str = option(
         "end", "`bleu`: subtract it at the end, or from every step's score", choices=("end", "step")
     )

@@ -1,19 +1,19 @@
 """A critic: the actor's architecture, but its encoder reads the *reference*, and its output is Q, not a softmax.
 
 It runs through a batch once (`forward`); from what its output layer then sees, Q is had for the words that were taken,
-for a support, or for all words. The first two multiply by the rows of those words alone: with 6,405 words and a support
-of 33, an eighth of the time. There is no dropout. Critics use the engine's layers whatever the host is.
+for a support, or for all words. The first two multiply by the rows of those words alone. There is no dropout. Critics
+use the engine's layers whatever the host is.
 """
 
 import dataclasses
 import re
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pysimt_sac.engine.layers import ConditionalGRUDecoder, RecurrentEncoder
 from pysimt_sac.engine.options import ModelOptions
+from pysimt_sac.engine.output import linear_rows
 from pysimt_sac.engine.vocabulary import PAD
 from pysimt_sac.rl.steps import Steps
 
@@ -65,12 +65,7 @@ class Critic(nn.Module):
 
     def q_of(self, readout_NE: Tensor, words: Tensor) -> Tensor:
         """Q of one word (N) or of K words (N, K) per step."""
-        head = self.dec.out2prob
-        rows = F.embedding(words, head.weight)
-        bias = F.embedding(words, head.bias.unsqueeze(1)).squeeze(-1)
-        if words.dim() == 1:
-            return (rows * readout_NE).sum(-1) + bias
-        return torch.bmm(rows, readout_NE.unsqueeze(2)).squeeze(2) + bias
+        return linear_rows(self.dec.out2prob, readout_NE, words)
 
     def q_of_all(self, readout_NE: Tensor) -> Tensor:
         """Q of all words, (N, V)."""

@@ -34,9 +34,9 @@ class Support(NamedTuple):
     valid_NK: Tensor
 
 
-def find_support(log_p_NV: Tensor, taken_N: Tensor, k: int) -> Support:
-    """The k likeliest words of every step, and the one that was taken."""
-    choices_NV = log_p_NV.detach()[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
+def find_support(scores_NV: Tensor, taken_N: Tensor, k: int) -> Support:
+    """The k likeliest words of every step, by log-probabilities or logits, and the one that was taken."""
+    choices_NV = scores_NV.detach()[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
     likeliest_NK = choices_NV.topk(min(k, choices_NV.size(1)), dim=-1).indices + EOS
     taken_N1 = taken_N.unsqueeze(1)
     new_N1 = (likeliest_NK != taken_N1).all(1, keepdim=True)
@@ -46,8 +46,12 @@ def find_support(log_p_NV: Tensor, taken_N: Tensor, k: int) -> Support:
 
 def restricted_policy(log_p_NV: Tensor, support: Support) -> Tensor:
     """log pi(a|s) (N, K) of the support's words, renormalised there."""
-    log_p_NK = log_p_NV.gather(1, support.words_NK)
-    return log_p_NK.masked_fill(~support.valid_NK, IMPOSSIBLE).log_softmax(-1)
+    return policy_on_support(log_p_NV.gather(1, support.words_NK), support)
+
+
+def policy_on_support(scores_NK: Tensor, support: Support) -> Tensor:
+    """The same from log-probabilities or logits of the support's words alone (see `engine.output.linear_rows`)."""
+    return scores_NK.masked_fill(~support.valid_NK, IMPOSSIBLE).log_softmax(-1)
 
 
 def entropy(log_pi_NA: Tensor) -> Tensor:

@@ -45,6 +45,14 @@ def test_the_support_is_the_likeliest_words_and_the_taken_one():
     assert losses.entropy(losses.restricted_policy(p.log(), support))[1].item() == pytest.approx(expected)
 
 
+def test_the_policy_on_a_support_needs_neither_other_words_nor_normalised_scores():
+    logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
+    support = losses.find_support(logits, torch.tensor([2, 3, 4, 5, 6, 7]), k=3)
+    alone = losses.policy_on_support(logits.gather(1, support.words_NK), support)
+    whole = losses.restricted_policy(logits.log_softmax(-1), support)
+    torch.testing.assert_close(alone[support.valid_NK], whole[support.valid_NK])
+
+
 def test_a_support_of_all_words_is_the_whole_policy():
     log_p = torch.randn(6, 9, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
     q = torch.randn(2, 6, 9, generator=torch.Generator().manual_seed(1))
