@@ -71,11 +71,11 @@ def test_filters_apply_unless_disabled(trained):
 
 def test_another_file_under_a_name_of_its_own(trained):
     source = trained.folder / "mine.src"
-    source.write_text("one two\ntwelve\n")
+    source.write_text("one two\nsix seven\n")
     prefix = trained.folder / "out/mine"
     arguments = ["-s", "extra", "-S", f"src:{source}", "-o", str(prefix)]
     assert main(["translate", str(best(trained)), *arguments]) == 0
-    assert (trained.folder / "out/mine.extra.gs.raw").read_text() == "TWO ONE\nTWELVE\n"
+    assert (trained.folder / "out/mine.extra.gs.raw").read_text() == "TWO ONE\nSEVEN SIX\n"
 
 
 def test_standard_input_to_standard_output(trained, monkeypatch, capsys):
