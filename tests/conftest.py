@@ -5,6 +5,7 @@ The task is to say a sentence of twelve words backwards, in capitals.
 
 import os
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,3 +99,37 @@ def make_toy(folder: Path) -> Toy:
     config.write_text(CONFIG.format(folder=folder))
     texts = [folder / f"{name}.{side}" for name in ("train", "val", "test") for side in ("src", "trg")]
     return Toy(folder, config, *texts, folder / "vocab.src", folder / "vocab.trg")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The one line that says what is wrong; anything but exactly one is a failure."""
+        lines = [line for line in self.err.splitlines() if ": error: " in line]
+        assert len(lines) == 1, self.err
+        assert self.err.rstrip().endswith(lines[0]), self.err
+        assert "Traceback" not in self.err
+        return lines[0]
+
+
+@pytest.fixture
+def pysimt(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """`pysimt train ...` and its like, in this process."""
+    from pysimt_sac.cli import main
+
+    def run(*words: object) -> Outcome:
+        capfd.readouterr()
+        try:
+            status = main([str(word) for word in words])
+        except SystemExit as stop:  # argparse's way to say no
+            status = stop.code if isinstance(stop.code, int) else 1
+        return Outcome(status, *capfd.readouterr())
+
+    return run

@@ -88,14 +88,17 @@ class SimultaneousNMT(nn.Module):
         if key not in self.opts.data:
             known = [name.removesuffix("_set") for name in self.opts.data if name.endswith("_set")]
             raise UserError(f"unknown split {split!r}", f"{self.opts.filename} [data]", did_you_mean(split, known))
-        return self.opts.data[key]  # type: ignore[no-any-return]
+        files = self.opts.data[key]
+        if not isinstance(files, dict):
+            raise UserError(f"{files!r} is not a dictionary of files", f"{self.opts.filename} [data] {key}")
+        return files
 
     def load_data(self, split: str, batch_size: int, mode: str = "train") -> ParallelCorpus:
         """Read a split. mode: `train`, `eval` (source and target, in order) or `beam` (source alone)."""
         files = self.split_files(split)
         sides = {}
         for side in (self.sl,) if mode == "beam" else (self.sl, self.tl):
-            if side not in files:
+            if not isinstance(files.get(side), str | Path):
                 raise UserError(f"no file for {side!r}", f"{self.opts.filename} [data] {split}_set")
             path = find_files(files[side])[0]
             sides[side] = Text(read_sentences(path), self.vocabs[side], side == self.tl, path)
