@@ -3,12 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test test-pysimt lint format docs bench clean
 
 help:
 	@echo "make demo    train, translate and report on the generated demo corpus"
 	@echo "make test    run all tests"
+	@echo "make test-pysimt PYSIMT=path   compare with pysimt itself"
+	@echo "make bench   measure training and search"
 	@echo "make lint    ruff and mypy"
+	@echo "make docs    write the README's tables of options anew"
 	@echo "make format  rewrite the code as ruff likes it"
 
 $(READY): setup.py pyproject.toml constraints.txt
@@ -17,18 +20,26 @@ $(READY): setup.py pyproject.toml constraints.txt
 	touch $@
 
 demo: $(READY)
-	$(BIN)/pysimt-sac prepare demo --out data/demo
-	$(BIN)/pysimt train -C experiments/demo_mle.conf
-	$(BIN)/pysimt translate -s test,test_ood -f bs -o runs/demo_mle/out runs/demo_mle/*.best.bleu.ckpt
-	$(BIN)/pysimt-sac report runs/demo_mle --out runs/report.html
+	$(BIN)/python experiments/demo.py
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+# pysimt itself, checked out at PYSIMT, as the oracle; it needs two packages that nothing else here does.
+test-pysimt: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt editdistance pillow
+	PYTHONPATH=$(PYSIMT) $(BIN)/python -m pytest tests/pysimt
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run.py $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(READY)
+	$(BIN)/python docs/generate.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pysimt_sac import __version__
-from pysimt_sac.errors import UserError
+from pysimt_sac.errors import UserError, shorten
 
 
 class Command(NamedTuple):
@@ -58,7 +58,7 @@ def build_parser(program: str, commands: dict[str, Command], chosen: str | None)
 
 
 def run_command(program: str, commands: dict[str, Command], arguments: Sequence[str]) -> int:
-    """Parse and run; a `UserError` becomes one line on standard error and exit status 2."""
+    """Parse and run; a `UserError` becomes one line on standard error and exit status 2, a mistake of ours 1."""
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     parser = build_parser(program, commands, chosen)
     args = parser.parse_args(arguments)
@@ -69,10 +69,23 @@ def run_command(program: str, commands: dict[str, Command], arguments: Sequence[
     except UserError as error:
         print(f"{program} {args.command}: error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"{program} {args.command}: interrupted", file=sys.stderr)
+        return 130
     except BrokenPipeError:
         # The reader of our output went away (`| head`): not an error, but Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except MemoryError:
+        print(f"{program} {args.command}: error: out of memory", file=sys.stderr)
+        return 2
+    except Exception as error:
+        if os.environ.get("PYSIMT_SAC_TRACEBACK"):
+            raise
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        hint = "PYSIMT_SAC_TRACEBACK=1 shows where; if it is not in a file of your own, please report it"
+        print(f"{program} {args.command}: error: unexpected {shorten(what)} ({hint})", file=sys.stderr)
+        return 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import os
 import shutil
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,11 +23,26 @@ def why(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def kind_of(path: Path) -> str:
+    """What is at `path`: `file`, `folder`, `other` (a device, a pipe), or nothing."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:  # a name no file can have, or a folder that may not be entered
+        reason = why(error) if isinstance(error, OSError) else str(error)
+        raise UserError(f"cannot be read: {reason}", path) from error
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+
+
 def require_file(path: Path, what: str = "file") -> Path:
     """Return `path` if it is a readable file, else say what is there instead."""
-    if path.is_dir():
+    kind = kind_of(path)
+    if kind == "folder":
         raise UserError(f"is a folder, not a {what}", path, "give the path of a file")
-    if not path.is_file():
+    if kind == "other":
+        raise UserError(f"is not a {what} but a device or a pipe", path, "give the path of a file")
+    if not kind:
         raise UserError(f"no such {what}", path, "check the path")
     return path
 
@@ -38,6 +54,21 @@ def make_folder(path: Path) -> Path:
     except OSError as error:
         raise UserError(f"cannot create this folder: {why(error)}", path) from error
     return path
+
+
+def require_writable(path: Path) -> None:
+    """Say now, not after hours of work, that a file cannot be written; creates its folder."""
+    if kind_of(path) == "folder":
+        raise UserError("is a folder; a file was to be written here", path, "choose another name")
+    if not os.access(make_folder(path.parent), os.W_OK | os.X_OK):
+        raise UserError("cannot be written: permission denied", path, "choose another folder")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a process that was killed while writing has left in a folder of its own."""
+    for path in folder.glob(".*.tmp"):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def read_lines(path: Path, what: str = "text file") -> list[str]:
@@ -54,30 +85,33 @@ def stream_lines(path: Path, what: str = "text file") -> Iterator[str]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
             for number, raw in enumerate(stream, start=1):
-                yield decode_line(raw.removesuffix(b"\n"), number, path)
+                yield decode_line(raw.removesuffix(b"\n"), number, path, path.name)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError("broken gzip file", path, "fetch or compress it again") from error
     except OSError as error:
         raise UserError(f"cannot be read: {why(error)}", path) from error
 
 
-def decode_line(raw: bytes, number: int, path: Path) -> str:
-    """A line as text, or the reason why it is none; invisible characters would silently become part of a word."""
+def decode_line(raw: bytes, number: int, where: object, name: str) -> str:
+    """A line as text, or the reason why it is none; invisible characters would silently become part of a word.
+
+    where: what an error is about; name: how the commands that it suggests call that file.
+    """
     try:
         line = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        hint = f"convert it, e.g. iconv -f latin1 -t utf-8 {path.name}"
-        raise UserError(f"line {number} is not valid UTF-8", path, hint) from error
+        hint = f"convert it, e.g. iconv -f latin1 -t utf-8 {name}"
+        raise UserError(f"line {number} is not valid UTF-8", where, hint) from error
     if number == 1 and line.startswith(BOM):
-        hint = f"remove it, e.g. sed -i '1s/^\\xEF\\xBB\\xBF//' {path.name}"
-        raise UserError("begins with a byte-order mark", path, hint)
-    for character, name, fix in (
+        hint = f"remove it, e.g. sed -i '1s/^\\xEF\\xBB\\xBF//' {name}"
+        raise UserError("begins with a byte-order mark", where, hint)
+    for character, called, fix in (
         ("\0", "a NUL byte", "tr -d '\\000'"),
         ("\r", "a carriage return (Windows line ends?)", "tr -d '\\r'"),
     ):
         if character in line:
-            hint = f"remove it, e.g. {fix} < {path.name} > fixed.txt"
-            raise UserError(f"line {number} has {name}", path, hint)
+            hint = f"remove it, e.g. {fix} < {name} > fixed.txt"
+            raise UserError(f"line {number} has {called}", where, hint)
     return line
 
 
@@ -95,9 +129,7 @@ def sync_folder(path: Path) -> None:
 def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file beside `path`; it takes `path`'s place, flushed to disk, only if the block succeeds."""
     path = Path(path)
-    if path.is_dir():
-        raise UserError("is a folder; a file was to be written here", path, "choose another name")
-    make_folder(path.parent)
+    require_writable(path)
     temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
     text: dict[str, str] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
@@ -110,7 +142,8 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     except OSError as error:
         raise UserError(f"cannot be written: {why(error)}", path) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is gone, or could not even be named
+            temporary.unlink()
 
 
 def write_lines(path: Path, lines: list[str]) -> None:

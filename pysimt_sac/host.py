@@ -20,7 +20,8 @@ def name() -> str:
     wanted = os.environ.get("PYSIMT_SAC_HOST", "auto").lower() or "auto"
     if wanted not in CHOICES:
         raise UserError(f"{wanted!r} is not one of {', '.join(CHOICES)}", "PYSIMT_SAC_HOST")
-    installed = importlib.util.find_spec("pysimt") is not None
+    found = importlib.util.find_spec("pysimt")
+    installed = found is not None and found.origin is not None  # a mere folder of that name has no origin
     if wanted == "pysimt" and not installed:
         todo = "get it from its repository, ImperialNLP/pysimt, or set PYSIMT_SAC_HOST=embedded"
         raise UserError("pysimt is not installed in this environment", "PYSIMT_SAC_HOST", todo)

@@ -5,6 +5,7 @@ The task is to say a sentence of twelve words backwards, in capitals.
 
 import os
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +71,12 @@ class Toy:
         return self.folder / "runs" / "toy"
 
 
+@pytest.fixture
+def toy(tmp_path: Path) -> Toy:
+    """A toy of its own for a test."""
+    return make_toy(tmp_path / "toy")
+
+
 def write_split(folder: Path, name: str, size: int, rng: random.Random) -> None:
     """Sentences of two to six words, and their translations."""
     sentences = [rng.choices(WORDS, k=rng.randint(2, 6)) for _ in range(size)]
@@ -77,12 +84,10 @@ def write_split(folder: Path, name: str, size: int, rng: random.Random) -> None:
     (folder / f"{name}.trg").write_text("".join(" ".join(words[::-1]).upper() + "\n" for words in sentences))
 
 
-@pytest.fixture
-def toy(tmp_path: Path) -> Toy:
+def make_toy(folder: Path) -> Toy:
     """A fresh toy corpus and configuration."""
     from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, write_vocabulary
 
-    folder = tmp_path / "toy"
     folder.mkdir()
     rng = random.Random(1)
     for name, size in (("train", 200), ("val", 12), ("test", 6)):
@@ -94,3 +99,37 @@ def toy(tmp_path: Path) -> Toy:
     config.write_text(CONFIG.format(folder=folder))
     texts = [folder / f"{name}.{side}" for name in ("train", "val", "test") for side in ("src", "trg")]
     return Toy(folder, config, *texts, folder / "vocab.src", folder / "vocab.trg")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The one line that says what is wrong; anything but exactly one is a failure."""
+        lines = [line for line in self.err.splitlines() if ": error: " in line]
+        assert len(lines) == 1, self.err
+        assert self.err.rstrip().endswith(lines[0]), self.err
+        assert "Traceback" not in self.err
+        return lines[0]
+
+
+@pytest.fixture
+def pysimt(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """`pysimt train ...` and its like, in this process."""
+    from pysimt_sac.cli import main
+
+    def run(*words: object) -> Outcome:
+        capfd.readouterr()
+        try:
+            status = main([str(word) for word in words])
+        except SystemExit as stop:  # argparse's way to say no
+            status = stop.code if isinstance(stop.code, int) else 1
+        return Outcome(status, *capfd.readouterr())
+
+    return run

@@ -2,10 +2,7 @@
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
-
-from pysimt_sac.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +37,7 @@ def train_embedded(args: argparse.Namespace) -> int:
     from pysimt_sac.engine.device import choose_device
     from pysimt_sac.engine.interrupts import Interrupted
     from pysimt_sac.engine.journal import log_to_console, logger
-    from pysimt_sac.engine.report import describe_start
+    from pysimt_sac.engine.report import describe_finished, describe_start
     from pysimt_sac.engine.runs import open_run
     from pysimt_sac.engine.training import Trainer
 
@@ -54,18 +51,28 @@ def train_embedded(args: argparse.Namespace) -> int:
     if args.check:
         from pysimt_sac.engine.check import check_training
 
-        return check_training(model, train_options, device)
-    opened = open_run(options, args.suffix, args.restart)
-    trainer = Trainer(model, train_options, opened, device)
-    trainer.journal.say(describe_start(trainer))
-    command = shlex.join(["pysimt", *sys.argv[1:]])
-    try:
-        trainer.train()
-    except Interrupted as interruption:
-        trainer.journal.say(f"Stopped by {interruption}; the state is saved. To go on, run again: {command}")
-        trainer.journal.close()
-        return interruption.status
-    except UserError:
-        trainer.journal.close()
-        raise
+        return check_training(model, train_options, device, args.suffix, args.restart)
+    with open_run(options, args.suffix, args.restart) as opened:
+        if finished := describe_finished(opened, train_options):
+            logger.info(finished)
+            return 0
+        trainer = Trainer(model, train_options, opened, device)
+        trainer.journal.say(describe_start(trainer))
+        try:
+            trainer.train()
+        except Interrupted as interruption:
+            trainer.journal.say(f"Stopped by {interruption}; the state is saved. To go on: {command_to_go_on(args)}")
+            return interruption.status
+        finally:
+            trainer.journal.close()
     return 0
+
+
+def command_to_go_on(args: argparse.Namespace) -> str:
+    """The command that was given, but never with `--restart`."""
+    words = ["pysimt", "train", "-C", str(args.config)]
+    if args.suffix:
+        words += ["-s", args.suffix]
+    if args.device_id != "auto":
+        words += ["-d", args.device_id]
+    return shlex.join(words + args.overrides)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from pysimt_sac.errors import UserError
 
+LARGEST = 2**62
+LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """pysimt's arguments, and ours."""
@@ -67,16 +70,21 @@ def run(args: argparse.Namespace) -> int:
 def check_arguments(args: argparse.Namespace) -> None:
     """Refuse what cannot be meant."""
     positive = {"-k": args.beam_size, "-m": args.max_len, "-b": args.batch_size, "--temperature": args.temperature}
+    not_negative = {"-a": args.lp_alpha, "--top-k": args.top_k, "--seed": args.seed}
     for name, value in positive.items():
-        if not value > 0:
-            raise UserError(f"{value} must be more than 0", name)
-    for name, value in {"-a": args.lp_alpha, "--top-k": args.top_k, "--seed": args.seed}.items():
-        if not value >= 0:
-            raise UserError(f"{value} must not be negative", name)
+        if not 0 < value < LARGEST:
+            raise UserError(f"{value} must be more than 0, and within reason", name)
+    for name, value in not_negative.items():
+        if not 0 <= value < LARGEST:
+            raise UserError(f"{value} must be 0 or more, and within reason", name)
+    if args.max_len > LONGEST_TRANSLATION:
+        raise UserError(f"{args.max_len} must be at most {LONGEST_TRANSLATION}", "-m")
     if args.n_best and args.func != "bs":
         raise UserError("n-best lists come from beam search", "-N", "add -f bs")
     if args.source and (not args.splits or "," in args.splits):
         raise UserError("needs the name of one split", "-S", "e.g. -s mytest -S src:mytest.en -o out/sys")
+    if args.splits is not None and not all(split.strip() for split in args.splits.split(",")):
+        raise UserError(f"{args.splits!r} is not a list of splits", "-s", "e.g. -s val,test")
     if args.splits and not args.output:
         raise UserError("missing", "-o PREFIX", "say how the output files shall begin")
 
@@ -99,15 +107,15 @@ def translate_embedded(args: argparse.Namespace) -> int:
     seed = secrets.randbelow(2**31) if args.stochastic else args.seed
     translator = Translator(model, SearchOptions(seed=seed, **chosen), device, not args.disable_filters)
     if not args.splits:
-        sys.stdin.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-        translator.translate_stream(sys.stdin, lambda line: print(line, flush=True))
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+        translator.translate_stream(sys.stdin.buffer, lambda line: print(line, flush=True))
         return 0
     if args.source:
         side, _, path = args.source.partition(":")
         if side != model.sl or not path:
             raise UserError(f"{args.source!r} is not of the form {model.sl}:FILE", "-S")
         model.opts.data[f"{args.splits}_set"] = {side: Path(path)}
-    for split in args.splits.split(","):
-        for path in translator.translate_split(split.strip(), args.output):
-            logger.info(f"Wrote {path}")
+    splits = [split.strip() for split in args.splits.split(",")]
+    for path in translator.translate_splits(splits, args.output):
+        logger.info(f"Wrote {path}")
     return 0

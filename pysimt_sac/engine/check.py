@@ -1,59 +1,187 @@
-"""`pysimt train --check`: everything but training."""
+"""`pysimt train --check`: reads, validates, builds, pushes one batch through, and writes nothing."""
 
 import resource
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from pysimt_sac.engine.corpus import ParallelCorpus
 from pysimt_sac.engine.journal import logger
 from pysimt_sac.engine.optim import Optimizer
 from pysimt_sac.engine.options import TrainOptions
-from pysimt_sac.engine.report import count_parameters
+from pysimt_sac.engine.preparation import build_layers, memory_named, prepare_weights
+from pysimt_sac.engine.randomness import fix_seeds
+from pysimt_sac.engine.report import count_parameters, describe_finished
+from pysimt_sac.engine.runs import Run, find_state, run_folder
 from pysimt_sac.engine.validation import Validator
+from pysimt_sac.engine.vocabulary import UNK
 from pysimt_sac.errors import UserError
 
 
-def peak_memory(device: torch.device) -> float:
-    """The most memory used so far, in GB."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 1e9
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+class NoJournal:
+    """Stands in for a run's journal: nothing is kept."""
+
+    def say(self, message: str) -> None:
+        """Nothing."""
+
+    def log_scalar(self, name: str, value: float, step: int) -> None:
+        """Nothing."""
 
 
-def check_training(model: Any, options: TrainOptions, device: torch.device) -> int:
-    """Read all data, build the model, push the largest batch through one update, and say what was found."""
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that training needs, by purpose."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+    activations: int
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {in_units(size)}" for name, size in vars(self).items())
+        return f"{in_units(sum(vars(self).values()))} ({parts})"
+
+
+def in_units(n_bytes: float) -> str:
+    """A number of bytes for people."""
+    for unit in ("bytes", "KB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} GB"
+
+
+def check_training(
+    model: Any, options: TrainOptions, device: torch.device, suffix: str = "", restart: bool = False
+) -> int:
+    """Do what the training loop does before its first update, and that update, in memory only; say what was found."""
+    logger.info(check_run(model, options, suffix, restart))
+    if options.seed:
+        fix_seeds(options.seed)
     corpus = model.load_data("train", options.batch_size)
-    unknown = {name: unknown_rate(side) for name, side in corpus.sides.items()}
-    rates = ", ".join(f"{name} {rate:.2%}" for name, rate in unknown.items())
-    logger.info(f"Training text: {len(corpus)} pairs, {len(corpus.batches())} batches; unknown words: {rates}")
-    if corpus.left_out:
-        logger.info(f"{corpus.left_out} pairs are longer than max_len and left out")
+    describe_texts(corpus)
     validator = Validator(model, options, device) if options.eval_freq >= 0 else None
     if validator:
         logger.info(f"Validation text: {len(validator.loss_corpus)} pairs; metrics: {', '.join(validator.metrics)}")
-    model.setup()
-    model.reset_parameters()
+    else:
+        logger.info("No validation, because eval_freq is negative: the last weights will be the result")
+    build_layers(model)
+    notes = prepare_weights(model, options)
     model.to(device).train()
     logger.info(f"{options.model_type}: {count_parameters(model)}")
-    optimizer = Optimizer(model, options, higher_better=True)
+    for note in notes:
+        logger.info(note)
+    higher_better = validator.higher_better(options.eval_metrics[0]) if validator else True
+    optimizer = Optimizer(model, options, higher_better)
+    model.register_tensorboard(NoJournal())
+    with memory_named("the largest batch", "lower batch_size or max_len"):
+        try_largest_batch(model, corpus, optimizer, device)
+    logger.info("All is well; nothing was written. To train, leave out --check.")
+    return 0
+
+
+def check_run(model: Any, options: TrainOptions, suffix: str, restart: bool) -> str:
+    """Whether a new run would begin or an old one go on; a state of another configuration is refused."""
+    folder = run_folder(model.opts, suffix)
+    state, remark = (None, "") if restart else find_state(folder, model.opts)
+    if state is None:
+        return f"A new run would begin in {folder}"
+    run = Run(folder, state["exp_id"], state, remark)
+    return describe_finished(run, options) or (
+        f"{run.exp_id} in {folder} would go on after update {state['progress'].get('update')}"
+        + (f" ({remark})" if remark else "")
+    )
+
+
+def describe_texts(corpus: ParallelCorpus) -> None:
+    """What was read, and what in it may surprise."""
+    rates = ", ".join(f"{name} {unknown_rate(side):.2%}" for name, side in corpus.sides.items())
+    longest = ", ".join(f"{name} {side.lengths[corpus.keep].max()}" for name, side in corpus.sides.items())
+    logger.info(
+        f"Training text: {len(corpus)} pairs in {len(corpus.batches(1))} batches; longest: {longest}; "
+        f"unknown words: {rates}"
+    )
+    if corpus.left_out:
+        logger.info(f"{corpus.left_out} pairs are longer than max_len and left out")
+
+
+def unknown_rate(side: Any) -> float:
+    """The share of unknown words in a text."""
+    return float((side.ids == UNK).mean())
+
+
+def try_largest_batch(model: Any, corpus: ParallelCorpus, optimizer: Optimizer, device: torch.device) -> None:
+    """One update with the batch that needs most memory, and what it needed."""
     largest = max(
-        corpus.batches(),
+        corpus.batches(1),
         key=lambda indices: sum(side.lengths[indices].max() for side in corpus.sides.values()) * len(indices),
     )
     batch = corpus[largest]
     batch.device(device)
-    out = model(batch, uctr=1, ectr=1)
-    loss = out["loss"] / out["n_items"]
+    kept = SavedTensors(model.parameters())
+    with kept:
+        out = model(batch, uctr=1, ectr=1)
+        loss = out["loss"] / out["n_items"] + sum(model.aux_loss.values())
     loss.backward()
     if not bool(torch.isfinite(loss + optimizer.clip())):
         raise UserError("the first loss or gradient is not finite", model.opts.filename, "look at the model's options")
     optimizer.step()
     logger.info(f"Largest batch: {batch.size} pairs, {out['n_items']} target words, loss {loss.item():.3f} per word")
-    logger.info(f"Peak memory with it: {peak_memory(device):.2f} GB on {device}")
-    logger.info("All is well; nothing was written. Train without --check.")
-    return 0
+    memory = measure_memory(model, optimizer, kept.bytes)
+    logger.info(f"Memory for training, with that batch: {memory}; the whole process: {peak_memory(device)} on {device}")
+    saved = memory.weights + memory.optimizer
+    logger.info(
+        f"Disk: {in_units(2 * saved)} for two saved states, {in_units(memory.weights)} for each checkpoint; "
+        f"{free_space(Path(model.opts.train['save_path']))} are free"
+    )
 
 
-def unknown_rate(side: Any) -> float:
-    """The share of unknown words in a text."""
-    return float((side.ids == 3).mean())
+class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
+    """Within a `with` block, counts what the forward pass keeps for the backward pass."""
+
+    def __init__(self, weights: Iterable[Tensor]) -> None:
+        self.weights = {weight.untyped_storage().data_ptr() for weight in weights}
+        self.storages: dict[int, int] = {}
+        super().__init__(self.count, lambda tensor: tensor)
+
+    def count(self, tensor: Tensor) -> Tensor:
+        """Note a tensor's memory once, however many views of it are kept; weights are counted elsewhere."""
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in self.weights:
+            self.storages[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    @property
+    def bytes(self) -> int:
+        """All of it."""
+        return sum(self.storages.values())
+
+
+def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> Memory:
+    """The memory of an update that has been made."""
+
+    def size(tensors: Any) -> int:
+        return sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
+
+    states = [value for state in optimizer.torch_optimizer.state.values() for value in state.values()]
+    gradients = [parameter.grad for parameter in model.parameters()]
+    return Memory(size(model.parameters()), size(gradients), size(states), activations)
+
+
+def peak_memory(device: torch.device) -> str:
+    """The most memory used so far."""
+    if device.type == "cuda":
+        return in_units(torch.cuda.max_memory_allocated(device))
+    return in_units(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def free_space(path: Path) -> str:
+    """The room left on the disk that a folder is, or will be, on."""
+    while not path.is_dir() and path != path.parent:
+        path = path.parent
+    return in_units(shutil.disk_usage(path).free)

@@ -5,9 +5,13 @@ The **training state** is all that resuming needs; the one before it is kept unt
 Both are loaded without running any code that a file may bring along.
 """
 
+import contextlib
 import os
 import pathlib
-from collections.abc import Iterable
+import re
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +22,7 @@ from torch import Tensor, nn
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.vocabulary import Vocabulary
 from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_write, require_file
+from pysimt_sac.files import atomic_write, require_file, sync_folder, why
 
 STATE_FILE = "train_state.pt"
 PREVIOUS_STATE_FILE = "train_state.previous.pt"
@@ -59,13 +63,34 @@ def load_safely(path: Path, what: str) -> Any:
     """Load tensors and plain values; a file that needs anything else is refused, unexecuted."""
     require_file(path, what)
     try:
-        with torch.serialization.safe_globals(ALLOWED_TYPES):
+        check_archive(path)
+        with torch.serialization.safe_globals(ALLOWED_TYPES), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a foreign file is refused in one line, by us
             return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch has no common type for "this is not such a file"
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         if "Unsupported" in str(error) or "WeightsUnpickler" in str(error) or "weights_only" in str(error).lower():
             reason = "it holds objects that are not weights or plain values"
         raise UserError(f"is not a {what}, or is damaged: {reason[:200]}", path) from error
+
+
+def check_archive(path: Path) -> None:
+    """Compare the checksums that torch writes but does not read; its oldest files have none."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            broken = archive.testzip()
+        if broken:
+            raise ValueError(f"the checksum of {broken} is wrong")
+
+
+def write_safely(path: Path, content: dict[str, Any]) -> None:
+    """`torch.save`, atomically; torch hides the reason why a file could not be written behind an error of its own."""
+    with atomic_write(path, "wb") as stream:
+        try:
+            torch.save(content, stream)
+        except RuntimeError as error:
+            reason = error.__context__
+            raise reason if isinstance(reason, OSError) else OSError(str(error).splitlines()[0]) from error
 
 
 def save_checkpoint(
@@ -80,8 +105,7 @@ def save_checkpoint(
     }
     if optimizer_state is not None:
         content["optimizer"] = optimizer_state
-    with atomic_write(path, "wb") as stream:
-        torch.save(content, stream)
+    write_safely(path, content)
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:
@@ -92,18 +116,36 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     weights, options = content.get("model"), content.get("opts")
     if not (isinstance(weights, dict) and weights and isinstance(options, dict)):
         raise UserError("is not a checkpoint of pysimt or pysimt_sac", path, "give a .ckpt file that training wrote")
-    if not all(isinstance(value, Tensor) for value in weights.values()):
+    if not all(isinstance(name, str) and is_plain_tensor(value) for name, value in weights.items()):
         raise UserError("its weights are not tensors", path)
-    sections = ("train", "model", "data", "vocabulary")
-    if not (
-        isinstance(options.get("sections"), list) and all(isinstance(options.get(name), dict) for name in sections)
-    ):
+    if not are_options(options):
         raise UserError("its options are incomplete", path, "was it written by pysimt or pysimt_sac?")
-    vocabularies = {
-        name: Vocabulary(state["tokens"], state["counts"], f"{name} in {path.name}")
-        for name, state in content.get("vocabularies", {}).items()
-    }
-    return Checkpoint(path, options, weights, content.get("history") or {}, content.get("optimizer"), vocabularies)
+    stored, history = content.get("vocabularies", {}), content.get("history", {})
+    if not isinstance(stored, dict):
+        raise UserError("its vocabularies are damaged", path)
+    vocabularies = {str(name): Vocabulary.from_state(state, path) for name, state in stored.items()}
+    return Checkpoint(
+        path, options, weights, history if isinstance(history, dict) else {}, content.get("optimizer"), vocabularies
+    )
+
+
+def is_plain_tensor(value: Any) -> bool:
+    """Whether this is an ordinary array of numbers: neither sparse nor quantised, complex or without content."""
+    return (
+        isinstance(value, Tensor)
+        and value.layout == torch.strided
+        and not (value.is_quantized or value.is_complex() or value.is_meta)
+    )
+
+
+def are_options(options: Any) -> bool:
+    """Whether this is what `Options.to_dict` gives, or pysimt's equivalent."""
+    return (
+        isinstance(options, dict)
+        and isinstance(options.get("sections"), list)
+        and all(isinstance(name, str) and isinstance(options.get(name), dict) for name in options["sections"])
+        and all(isinstance(options.get(name), dict) for name in ("train", "model", "data", "vocabulary"))
+    )
 
 
 def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, partial: bool = False) -> list[str]:
@@ -120,6 +162,8 @@ def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, parti
             raise UserError(
                 f"{name} has another size: {sizes}", path, "use the options and vocabularies it was trained with"
             )
+        if not bool(weight.isfinite().all()):
+            raise UserError(f"{name} has values that are not finite numbers", path, "use an earlier checkpoint")
     missing = sorted(set(own) - set(taken))
     if not taken or (missing and not partial):
         raise UserError(f"lacks the weights {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}", path)
@@ -142,11 +186,26 @@ def save_state(folder: Path, state: dict[str, Any]) -> None:
     """Write the training state; a moment without `train_state.pt` leaves the previous one in its place."""
     current, previous = folder / STATE_FILE, folder / PREVIOUS_STATE_FILE
     fresh = folder / f"{STATE_FILE}.new"
-    with atomic_write(fresh, "wb") as stream:
-        torch.save(state, stream)
-    if current.exists():
-        os.replace(current, previous)
-    os.replace(fresh, current)
+    write_safely(fresh, state)
+    try:
+        if current.exists():
+            os.replace(current, previous)
+        os.replace(fresh, current)
+    except OSError as error:
+        raise UserError(f"cannot be written: {why(error)}", current) from error
+    sync_folder(folder)
+
+
+def is_state(state: Any) -> bool:
+    """Whether this is what the training loop saves."""
+    parts = {"progress", "weights", "optimizer", "model", "random", "journal"}
+    return (
+        isinstance(state, dict)
+        and are_options(state.get("config"))
+        and re.fullmatch(r"[\w.-]+", str(state.get("exp_id"))) is not None  # it becomes part of files' names
+        and "corpus" in state
+        and all(isinstance(state.get(part), dict) for part in parts)
+    )
 
 
 def load_state(folder: Path) -> tuple[dict[str, Any] | None, str]:
@@ -158,11 +217,21 @@ def load_state(folder: Path) -> tuple[dict[str, Any] | None, str]:
             continue
         try:
             state = load_safely(path, "training state")
-            if isinstance(state, dict) and "progress" in state:
-                return state, remark
-            raise UserError("is not a training state", path)
+            if not is_state(state):
+                raise UserError("is not a training state", path)
+            return state, remark
         except UserError as error:
             remark = f"{error.where} is damaged; going on from the one before it"
     if remark:
         raise UserError("all saved states of this run are damaged", folder, "start over with --restart")
     return None, ""
+
+
+@contextlib.contextmanager
+def state_fits(folder: Path) -> Iterator[None]:
+    """A whole state whose content is not what this version saves is an error, not a crash."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+        what = f"its saved state is of another kind ({type(error).__name__}: {error})"
+        raise UserError(what, folder, "use the version that began this run, or start over with --restart") from error

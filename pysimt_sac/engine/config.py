@@ -14,7 +14,7 @@ from configparser import Error as ConfigParserError
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.engine.options import TrainOptions, defaults, names, read_section
+from pysimt_sac.engine.options import ModelOptions, TrainOptions, defaults, names, read_section
 from pysimt_sac.engine.registry import MODELS, load_plugin_modules
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.files import read_lines
@@ -41,6 +41,8 @@ class Options:
         self.data: dict[str, Any] = {}
         self.vocabulary: dict[str, Any] = {}
         for name, values in sections.items():
+            if not name.isidentifier() or (hasattr(self, name) and name not in REQUIRED_SECTIONS):
+                raise UserError(f"a section cannot be called [{name}]", filename, "choose another name")
             setattr(self, name, values)
 
     def __getitem__(self, section: str) -> dict[str, Any]:
@@ -101,6 +103,7 @@ def parse_value(text: str | None) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # e.g. an escape in a string that only looks like a literal
             value = ast.literal_eval(text)
+            repr(value)  # a number of thousands of digits cannot even be shown: leave it a string
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         value = text
     return resolve_paths(value)
@@ -108,16 +111,23 @@ def parse_value(text: str | None) -> Any:
 
 def resolve_paths(value: Any) -> Any:
     """Strings that begin like a path become absolute paths, inside lists and dictionaries too."""
-    if isinstance(value, list):
-        return [resolve_paths(item) for item in value]
+    if isinstance(value, list | tuple):
+        return type(value)(resolve_paths(item) for item in value)
     if isinstance(value, dict):
-        return {key: resolve_paths(item) for key, item in value.items()}
+        return {resolve_paths(key): resolve_paths(item) for key, item in value.items()}
+    if isinstance(value, str) and not is_text(value):
+        raise UserError(f"{value!r} has a character that no text or file name can have", "configuration")
     if isinstance(value, str) and value.startswith(("~", "/", "./", "../")):
         try:
             return Path(value).expanduser().resolve()
         except (RuntimeError, ValueError, OSError) as error:
             raise UserError(f"not a usable path: {error}", repr(value)) from error
     return value
+
+
+def is_text(value: str) -> bool:
+    """Whether a string can be written anywhere: `'\\0'` or half of a surrogate pair cannot."""
+    return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def expand_environment(text: str) -> str:
@@ -135,7 +145,7 @@ def read_config(path: str | Path, overrides: Iterable[str] = ()) -> Options:
     parser = ConfigParser(interpolation=ExtendedInterpolation(), allow_no_value=True)
     parser.read_dict({"train": {key: str(value) for key, value in defaults(TrainOptions).items()}})
     try:
-        parser.read_string(text)
+        parse(parser, text, path)
         sections = {name: {key: parse_value(text) for key, text in parser.items(name)} for name in parser.sections()}
     except ConfigParserError as error:
         reason = str(error).replace("'<string>'", "file").replace("<string>", "file")
@@ -147,6 +157,15 @@ def read_config(path: str | Path, overrides: Iterable[str] = ()) -> Options:
     return options
 
 
+def parse(parser: ConfigParser, text: str, path: Path) -> None:
+    """Let the standard library read the text, which stumbles over a case of its own."""
+    try:
+        parser.read_string(text)
+    except AttributeError as error:
+        todo = "give that key a value, or do not indent the line after it"
+        raise UserError("a key without a value is followed by an indented line", path, todo) from error
+
+
 def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     """Validate all that can be known before reading data; return the typed `[train]` and any warnings."""
     where = options.filename
@@ -154,14 +173,19 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
         if key not in names(TrainOptions):
             raise UserError(f"unknown key {key!r}", f"{where} [train]", did_you_mean(key, names(TrainOptions)))
     train = read_section(TrainOptions, options.train, f"{where} [train]")
-    modules = options.model.get("plugin_modules") or ()
-    load_plugin_modules([modules] if isinstance(modules, str | Path) else modules)
+    load_plugin_modules(plugin_modules(options))
     model = find_model(train.model_type, f"{where} [train] model_type")
     warned = check_model_keys(options, model)
     for cls in model.option_classes:
         read_section(cls, options.model, f"{where} [model]")
     check_data(options)
     return train, warned
+
+
+def plugin_modules(options: Options) -> tuple[str, ...]:
+    """The user's own Python files; one alone need not stand in a list."""
+    modules = options.model.get("plugin_modules") or ()
+    return read_section(ModelOptions, {"plugin_modules": modules}, f"{options.filename} [model]").plugin_modules
 
 
 def find_model(name: str, where: str) -> Any:
@@ -190,13 +214,15 @@ def check_model_keys(options: Options, model: Any) -> list[str]:
 def check_data(options: Options) -> None:
     """Splits are dictionaries of files; the direction's two sides have vocabularies."""
     for key, value in options.data.items():
-        if key.endswith("_set") and not (isinstance(value, dict) and value):
+        files = list(value.values()) if isinstance(value, dict) else []
+        if key.endswith("_set") and not (files and all(file and isinstance(file, str | Path) for file in files)):
             example = "{'src': './data/train.en', 'trg': './data/train.de'}"
             raise UserError(
                 f"{value!r} is not a dictionary of files", f"{options.filename} [data] {key}", f"e.g. {example}"
             )
     for side in parse_direction(options.model.get("direction"), options.filename):
-        if side not in options.vocabulary:
+        file = options.vocabulary.get(side)
+        if not (file and isinstance(file, str | Path)):
             raise UserError(f"no vocabulary for {side!r}", f"{options.filename} [vocabulary]", f"add {side}: FILE")
 
 

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from pysimt_sac.engine.vocabulary import PAD, Vocabulary
 from pysimt_sac.errors import UserError
-from pysimt_sac.files import read_lines
+from pysimt_sac.files import kind_of, read_lines
 
 MAX_WORDS = 5000  # a longer line is a file without line ends, not a sentence
 
@@ -43,9 +43,12 @@ class Batch(dict[str, Tensor]):
 def find_files(path: str | Path) -> list[Path]:
     """The file itself, or those that a pattern such as `val.*.de` matches, in order."""
     path = Path(path)
-    if path.exists() or not any(sign in path.name for sign in "*?["):
+    if not any(sign in path.name for sign in "*?[") or kind_of(path):
         return [path]
-    found = sorted(path.parent.glob(path.name))
+    try:
+        found = sorted(path.parent.glob(path.name))
+    except ValueError as error:
+        raise UserError(f"is no pattern of file names: {error}", path) from error
     if not found:
         raise UserError("no file matches this pattern", path)
     return found
@@ -59,11 +62,14 @@ def read_sentences(path: Path) -> list[str]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             raise UserError(f"line {number} is empty", path, "remove it, and the same line of the other side")
-        if len(line) > 2 * MAX_WORDS and len(line.split()) > MAX_WORDS:
-            raise UserError(
-                f"line {number} has {len(line.split())} words", path, "a corpus file has one sentence per line"
-            )
+        check_length(line, number, path)
     return lines
+
+
+def check_length(line: str, number: int, where: object) -> None:
+    """Refuse what cannot be a sentence, before it takes all memory."""
+    if len(line) > 2 * MAX_WORDS and len(line.split()) > MAX_WORDS:
+        raise UserError(f"line {number} has {len(line.split())} words", where, "write one sentence per line")
 
 
 class Text:

@@ -1,6 +1,9 @@
 """Ctrl-C and SIGTERM: the first asks the loop to save and stop, the second stops at once."""
 
+import contextlib
+import os
 import signal
+import sys
 from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, TypeVar
@@ -37,6 +40,8 @@ class Interrupts:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.received = number
+        with contextlib.suppress(OSError, ValueError):  # not `print`: the signal may have come in the middle of one
+            os.write(sys.stderr.fileno(), b"\nSaving, then stopping; a second signal stops at once.\n")
 
     def check(self) -> None:
         """Stop here if a signal has come."""

@@ -1,6 +1,7 @@
 """What a run tells: console, log file, a file of scalars, TensorBoard.
 
-A resumed run cuts its files back to where the saved state left them, so that nothing is told twice.
+A resumed run cuts its files back to where the saved state left them, so that nothing is told twice. All are written
+line by line, so that they can be followed while the run goes on.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tqdm import tqdm
 
@@ -38,28 +39,33 @@ def log_to_console() -> None:
 
 
 class Journal:
-    """The log and the curves of one run."""
+    """The log and the curves of one run.
+
+    position: where the saved state of a resumed run left the files, else None; step: its last update.
+    """
 
     def __init__(
         self, folder: Path, exp_id: str, tensorboard_dir: Path | None, position: dict[str, int] | None, step: int
-    ):
+    ) -> None:
         self.paths = {"log": folder / f"{exp_id}.log", "scalars": folder / f"{exp_id}.scalars.jsonl"}
-        self.streams = {}
+        self.streams: dict[str, IO[str]] = {}
+        self.tensorboard_dir, self.writer = tensorboard_dir, None
         for name, path in self.paths.items():
             try:
                 if position is None:
                     path.unlink(missing_ok=True)
                 elif path.exists():
-                    os.truncate(path, min(position[name], path.stat().st_size))
-                self.streams[name] = open(path, "a", encoding="utf-8")  # noqa: SIM115 - open for the whole run
+                    os.truncate(path, min(position.get(name, 0), path.stat().st_size))
+                self.streams[name] = open(path, "a", buffering=1, encoding="utf-8")  # noqa: SIM115 - for the whole run
             except OSError as error:
+                self.close()
                 raise UserError(f"cannot be written: {why(error)}", path) from error
-        self.writer: Any = None
         if tensorboard_dir:
-            from torch.utils.tensorboard import SummaryWriter  # heavy, and seldom needed
-
-            # What came after the saved state is purged: TensorBoard shows no point twice.
-            self.writer = SummaryWriter(str(tensorboard_dir), purge_step=step + 1 if position else None)
+            try:
+                self.writer = open_tensorboard(tensorboard_dir, position, step)
+            except OSError as error:
+                self.close()
+                raise UserError(f"cannot be written: {why(error)}", tensorboard_dir, "see tensorboard_dir") from error
 
     def say(self, message: str) -> None:
         """A line for the log and the console."""
@@ -74,7 +80,10 @@ class Journal:
         stored = value if math.isfinite(value) else None
         self._write("scalars", json.dumps({"step": step, "name": name, "value": stored}) + "\n")
         if self.writer:
-            self.writer.add_scalar(name, value, global_step=step)
+            try:
+                self.writer.add_scalar(name, value, global_step=step)
+            except OSError as error:
+                raise UserError(f"cannot be written: {why(error)}", self.tensorboard_dir) from error
 
     def _write(self, name: str, text: str) -> None:
         try:
@@ -91,7 +100,10 @@ class Journal:
                 self.writer.flush()
         except OSError as error:
             raise UserError(f"cannot be written: {why(error)}", self.paths["log"]) from error
-        return {name: path.stat().st_size for name, path in self.paths.items()}
+        positions = {name: path.stat().st_size for name, path in self.paths.items() if path.exists()}
+        if self.tensorboard_dir:
+            positions.update({path.name: path.stat().st_size for path in event_files(self.tensorboard_dir)})
+        return positions
 
     def close(self) -> None:
         """Close all files; a full disk has been reported before."""
@@ -99,4 +111,24 @@ class Journal:
             with contextlib.suppress(OSError):
                 stream.close()
         if self.writer:
-            self.writer.close()
+            with contextlib.suppress(OSError):
+                self.writer.close()
+
+
+def event_files(folder: Path) -> list[Path]:
+    """TensorBoard's files of a run: one for each time that it was started."""
+    return sorted(folder.glob("events.out.tfevents.*"))
+
+
+def open_tensorboard(folder: Path, position: dict[str, int] | None, step: int) -> Any:
+    """A writer of curves that go on where the saved state left them."""
+    from torch.utils.tensorboard import SummaryWriter  # heavy, and seldom needed
+
+    for path in event_files(folder):
+        size = (position or {}).get(path.name, 0)
+        if size:
+            os.truncate(path, min(size, path.stat().st_size))
+        else:
+            path.unlink()
+    # A TensorBoard that has been watching forgets what it has seen of the points that were just cut off.
+    return SummaryWriter(str(folder), purge_step=step + 1 if position else None)

@@ -204,6 +204,13 @@ class ConditionalGRUDecoder(nn.Module):
         merged = torch.cat((h_NH, emb_NE, context_NH), dim=-1) if self.deep else h_NH
         return self.do_out(self.hid2out(merged))  # type: ignore[no-any-return]
 
+    def readouts(self, states: States, ids_TB: Tensor, positions_N: Tensor) -> Tensor:
+        """What the output layer sees (N, E) after some positions of known sequences, flattened (T, B)."""
+        emb_TBE = self.get_emb(ids_TB)
+        h_TBH, context_TBH = self.unroll(self.remember(states), emb_TBE)
+        parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
+        return self.readout(*parts)
+
     # What pysimt's models, loops and searches call:
 
     def get_emb(self, ids: Tensor) -> Tensor:

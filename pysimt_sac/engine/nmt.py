@@ -88,14 +88,17 @@ class SimultaneousNMT(nn.Module):
         if key not in self.opts.data:
             known = [name.removesuffix("_set") for name in self.opts.data if name.endswith("_set")]
             raise UserError(f"unknown split {split!r}", f"{self.opts.filename} [data]", did_you_mean(split, known))
-        return self.opts.data[key]  # type: ignore[no-any-return]
+        files = self.opts.data[key]
+        if not isinstance(files, dict):
+            raise UserError(f"{files!r} is not a dictionary of files", f"{self.opts.filename} [data] {key}")
+        return files
 
     def load_data(self, split: str, batch_size: int, mode: str = "train") -> ParallelCorpus:
         """Read a split. mode: `train`, `eval` (source and target, in order) or `beam` (source alone)."""
         files = self.split_files(split)
         sides = {}
         for side in (self.sl,) if mode == "beam" else (self.sl, self.tl):
-            if side not in files:
+            if not isinstance(files.get(side), str | Path):
                 raise UserError(f"no file for {side!r}", f"{self.opts.filename} [data] {split}_set")
             path = find_files(files[side])[0]
             sides[side] = Text(read_sentences(path), self.vocabs[side], side == self.tl, path)
@@ -142,12 +145,8 @@ class SimultaneousNMT(nn.Module):
 
     def readouts(self, states: States, ids_TB: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All real steps of `<bos> ... <eos>` at once: what the output layer sees (N, E), and the next words (N)."""
-        inputs_TB, targets_TB = ids_TB[:-1], ids_TB[1:]
-        emb_TBE = self.dec.get_emb(inputs_TB)
-        h_TBH, context_TBH = self.dec.unroll(self.dec.remember(states), emb_TBE)
         real_N = real_positions(ids_TB, lengths_B)
-        h, emb, context = (part.flatten(0, 1).index_select(0, real_N) for part in (h_TBH, emb_TBE, context_TBH))
-        return self.dec.readout(h, emb, context), targets_TB.flatten().index_select(0, real_N)
+        return self.dec.readouts(states, ids_TB[:-1], real_N), ids_TB[1:].flatten().index_select(0, real_N)
 
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
         """The loss of a batch: minus the log-probability of the references, summed over their words."""
@@ -168,6 +167,10 @@ class SimultaneousNMT(nn.Module):
     def register_tensorboard(self, handle: Any) -> None:
         """Called once, when training begins."""
         self.tboard = handle
+
+    def lr_factor(self, update: int) -> float:
+        """By what the loop multiplies the learning rate of an update; derived models may warm up."""
+        return 1.0
 
     def training_state(self) -> dict[str, Any]:
         """What a resumed run needs beyond the weights; derived models add to it."""

@@ -70,9 +70,14 @@ class Optimizer:
         """Clip the gradient; its norm before that, which is not finite if any of it is not."""
         return clip_grad_norm_(self.parameters, self.gclip if self.gclip > 0 else float("inf"))
 
-    def step(self) -> None:
-        """Update the weights."""
+    def step(self, lr_factor: float = 1.0) -> None:
+        """Update the weights; `lr_factor` scales the rate of this update alone."""
+        rates = [group["lr"] for group in self.torch_optimizer.param_groups]
+        for group, rate in zip(self.torch_optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * lr_factor
         self.torch_optimizer.step()
+        for group, rate in zip(self.torch_optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
         if isinstance(self.schedule, lr_scheduler.LambdaLR):
             self.schedule.step()
 

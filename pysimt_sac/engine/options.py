@@ -4,7 +4,7 @@ Defaults, types, validation, the README's tables and the error messages all deri
 """
 
 import dataclasses
-import math
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from typing import Any, TypeVar, Union
 from pysimt_sac.errors import UserError
 
 T = TypeVar("T")
+LARGEST = 2**62  # whole numbers beyond it do not fit where they are used
 ACTIVATIONS = ("linear", "tanh", "sigmoid", "relu", "gelu", "elu", "leaky_relu", "selu", "softplus", "softsign")
 
 
@@ -82,8 +83,8 @@ def convert(value: Any, annotation: Any, choices: tuple[Any, ...] | None, where:
     expected = " or ".join(describe(alternative) for alternative in alternatives)
     if choices:
         expected = f"one of {', '.join(str(choice) for choice in choices)}"
-        if any(alternative is int for alternative in alternatives):
-            expected += " or a whole number"
+        numbers = [describe(alternative) for alternative in alternatives if alternative in (int, float)]
+        expected = " or ".join([expected, *numbers])
     raise UserError(f"{value!r} is not {expected}", where, "correct the value")
 
 
@@ -97,7 +98,7 @@ def as_type(value: Any, annotation: Any) -> Any:
     if annotation is bool or annotation is int:
         return value if type(value) is annotation else NOT
     if annotation is float:
-        return float(value) if type(value) in (int, float) and math.isfinite(value) else NOT
+        return float(value) if type(value) in (int, float) and abs(value) <= sys.float_info.max else NOT
     if annotation is str:
         return str(value) if isinstance(value, str) or hasattr(value, "__fspath__") else NOT
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -109,6 +110,8 @@ def as_type(value: Any, annotation: Any) -> Any:
 def as_tuple(value: Any, arguments: tuple[Any, ...]) -> Any:
     """A list, a tuple, or words separated by commas, as a tuple of the annotated types."""
     if arguments[-1] is Ellipsis:
+        if hasattr(value, "__fspath__"):
+            value = [value]
         if isinstance(value, str):
             value = [word.strip() for word in value.split(",") if word.strip()]
         if not isinstance(value, list | tuple):
@@ -124,6 +127,8 @@ def check_range(value: Any, limits: Mapping[str, Any], where: str) -> None:
     """Refuse a number outside its declared range."""
     if type(value) not in (int, float):
         return
+    if type(value) is int and abs(value) > LARGEST:
+        raise UserError(f"{value} is absurdly large", where, "correct the value")
     rules = (
         ("minimum", value < limits["minimum"] if limits["minimum"] is not None else False, "at least"),
         ("above", value <= limits["above"] if limits["above"] is not None else False, "more than"),
@@ -200,7 +205,7 @@ class TrainOptions:
     eval_zero: bool = option(False, "validate once before training")
     eval_beam: int = option(6, "beam size in validation, when `translator_type` is `bs`", minimum=1)
     eval_batch_size: int = option(16, "sentences translated at once in validation", minimum=1, resume=True)
-    eval_max_len: int = option(100, "longest translation in validation", minimum=1)
+    eval_max_len: int = option(100, "longest translation in validation", minimum=1, maximum=100_000)
     patience: int = option(20, "stop after this many validations without gain", minimum=1, resume=True)
     save_best_metrics: bool = option(True, "keep the best checkpoint of each metric, not only of the first")
     checkpoint_freq: int = option(
@@ -213,7 +218,9 @@ class TrainOptions:
     freeze_layers: tuple[str, ...] = option((), "prefixes of the weights not to train")
     disp_freq: int = option(30, "updates between lines of the log", minimum=1, resume=True)
     tensorboard_dir: str = option("", "folder for TensorBoard curves; none: no TensorBoard", resume=True)
-    num_workers: int = option(0, "processes that prepare batches (worth it on a GPU)", minimum=0, resume=True)
+    num_workers: int = option(
+        0, "processes that prepare batches (worth it on a GPU)", minimum=0, maximum=256, resume=True
+    )
     pin_memory: bool = option(False, "page-locked batches, faster to copy to a GPU", resume=True)
     handle_oom: bool = option(False, "skip a batch that does not fit into GPU memory")
 
@@ -227,7 +234,7 @@ class ModelOptions:
     enc_dim: int = option(256, "size of the encoder's state, per direction", minimum=1)
     enc_type: str = option("gru", "encoder cell", choices=("gru", "lstm"))
     enc_bidirectional: bool = option(True, "read the source in both directions")
-    n_encoders: int = option(1, "encoder layers", minimum=1)
+    n_encoders: int = option(1, "encoder layers", minimum=1, maximum=100)
     enc_proj_dim: int | None = option(None, "project the encoder's states to this size", minimum=1)
     enc_proj_activ: str | None = option("linear", "activation of that projection", choices=ACTIVATIONS)
     enc_lnorm: bool = option(False, "layer normalisation of the encoder's states")

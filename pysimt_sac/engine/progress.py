@@ -33,6 +33,7 @@ class Progress:
     scores: dict[str, list[float]] = field(default_factory=dict)
     best: dict[str, Best] = field(default_factory=dict)
     checkpoints: list[str] = field(default_factory=list)
+    ended: bool = False
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Progress":
@@ -75,6 +76,10 @@ class Progress:
         gained = any(metric.name == first.upper() for metric in improved)
         self.bad_validations = 0 if gained else self.bad_validations + 1
         return improved
+
+    def finished(self, options: TrainOptions) -> str:
+        """Why a run that has ended still has nothing to do, or an empty string."""
+        return self.stop_reason(options) if self.ended else ""
 
     def stop_reason(self, options: TrainOptions) -> str:
         """Why training ends here, or an empty string."""

@@ -6,6 +6,7 @@ Ours register when their module is imported; other packages register through ent
 
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -79,6 +80,13 @@ def load_plugin_modules(paths: Iterable[str | Path]) -> None:
         except UserError:
             del sys.modules[name]
             raise
-        except Exception as error:  # the user's file may do anything; say what it did
+        except (Exception, SystemExit) as error:  # the user's file may do anything; say what it did
             del sys.modules[name]
-            raise UserError(f"{type(error).__name__}: {error}", path, "correct that file") from error
+            line = last_line_in(path, error)
+            raise UserError(f"{line}{type(error).__name__}: {error}", path, "correct that file") from error
+
+
+def last_line_in(path: Path, error: BaseException) -> str:
+    """Where in a user's file an error came up."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"line {lines[-1]}: " if lines else ""

@@ -6,7 +6,11 @@ from typing import Any
 import torch
 
 from pysimt_sac import __version__
+from pysimt_sac.engine.checkpoint import state_fits
 from pysimt_sac.engine.config import plain
+from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.engine.progress import Progress
+from pysimt_sac.engine.runs import Run
 
 
 def count_parameters(model: torch.nn.Module) -> str:
@@ -14,6 +18,16 @@ def count_parameters(model: torch.nn.Module) -> str:
     total = sum(parameter.numel() for parameter in model.parameters())
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     return f"{total / 1e6:.2f}M parameters" + (f", {trained / 1e6:.2f}M of them trained" if trained < total else "")
+
+
+def describe_finished(run: Run, options: TrainOptions) -> str:
+    """What to say of a run that has nothing left to do; empty for all others."""
+    with state_fits(run.folder):
+        reason = Progress.from_dict(run.state["progress"]).finished(options) if run.state else ""
+    if not reason:
+        return ""
+    more = "raise max_epochs, max_iterations or patience to train on; --restart starts over"
+    return f"{run.exp_id} in {run.folder} is finished: {reason} ({more})"
 
 
 def describe_start(trainer: Any) -> str:

@@ -1,36 +1,77 @@
 """A run's folder: its name, its lock, and what is already in it.
 
 `save_path/CONFNAME[-SUFFIX]/` belongs to one run. Training again with the same command goes on where it stopped; a
-different configuration is refused; `--restart` moves the old run aside.
+different configuration is refused; `--restart` moves the old run aside. Until a run begins, its folder stays as it was,
+so that a mistake found while reading data leaves no trace.
 """
 
+import contextlib
 import fcntl
+import os
 import secrets
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from pysimt_sac.engine.checkpoint import load_state
 from pysimt_sac.engine.config import Options, result_changing_differences
 from pysimt_sac.errors import UserError
-from pysimt_sac.files import make_folder, why
+from pysimt_sac.files import kind_of, make_folder, remove_leftovers, why
+
+held_locks: set[IO[str]] = set()
+
+
+def let_go_in_child() -> None:
+    """A process that loads data outlives a killed run by some seconds; it must not keep the run's lock."""
+    for lock in held_locks:
+        lock.close()
+    held_locks.clear()
+
+
+os.register_at_fork(after_in_child=let_go_in_child)
 
 
 @dataclass
 class Run:
-    """An opened run: nobody else may train in its folder until this process ends."""
+    """An opened run: nobody else may train in its folder until it is closed or this process ends."""
 
     folder: Path
-    exp_id: str
-    state: dict[str, Any] | None
-    remark: str
-    lock: IO[str]
+    exp_id: str = ""
+    state: dict[str, Any] | None = None
+    remark: str = ""
+    restart: bool = False
+    begun: bool = False
+    created: list[Path] = field(default_factory=list)  # what was made to hold the lock, innermost first
+    lock: IO[str] | None = None
 
     @property
     def subfolder(self) -> str:
         """The run's name: that of its folder."""
         return self.folder.name
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self) -> None:
+        """From here on the folder is written to: everything that can be checked before has been."""
+        remove_leftovers(self.folder)
+        if self.restart:
+            move_aside(self.folder)
+        self.begun = True
+
+    def close(self) -> None:
+        """Let go of the folder; if the run never began, remove what was made for it."""
+        if not self.begun:
+            for path in self.created:
+                with contextlib.suppress(OSError):
+                    path.unlink() if path.is_file() else path.rmdir()
+        if self.lock:
+            held_locks.discard(self.lock)
+            self.lock.close()
 
 
 def run_folder(options: Options, suffix: str) -> Path:
@@ -38,39 +79,77 @@ def run_folder(options: Options, suffix: str) -> Path:
     save_path = options.train.get("save_path")
     if not save_path:
         raise UserError("save_path is not set", f"{options.filename} [train]", "e.g. save_path: ./runs")
+    if "/" in suffix or "\0" in suffix:
+        raise UserError(f"{suffix!r} is not a part of a file's name", "-s", "e.g. -s seed2")
     name = Path(options.filename).stem + (f"-{suffix}" if suffix else "")
     return Path(save_path) / name
 
 
 def open_run(options: Options, suffix: str = "", restart: bool = False) -> Run:
-    """Create or re-open the run of a configuration."""
-    folder = run_folder(options, suffix)
-    make_folder(folder)
-    lock = lock_folder(folder)
-    if restart:
-        move_aside(folder)
-    state, remark = load_state(folder)
-    if state is None:
-        exp_id = f"{options.train['model_type'].lower()}-r{secrets.token_hex(3)[:5]}"
-        return Run(folder, exp_id, None, remark, lock)
-    differing = result_changing_differences(state["config"], options.to_dict())
-    if differing:
-        todo = "undo the change, give the new run another name with -s SUFFIX, or start over with --restart"
-        raise UserError(f"another configuration was trained here; changed: {'; '.join(differing)}", folder, todo)
-    return Run(folder, state["exp_id"], state, remark, lock)
-
-
-def lock_folder(folder: Path) -> IO[str]:
-    """Hold the folder's lock until the process ends, however it ends."""
-    path = folder / ".lock"
+    """Lock the folder of a configuration's run and see what is in it; close the run in the end."""
+    run = Run(run_folder(options, suffix), restart=restart)
     try:
-        lock = open(path, "w")  # noqa: SIM115 - held open as long as the run lives
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_folder(run)
+        if not restart:
+            run.state, run.remark = find_state(run.folder, options)
+        run.exp_id = run.state["exp_id"] if run.state else (abandoned_exp_id(run) or new_exp_id(options))
+    except BaseException:
+        run.close()
+        raise
+    return run
+
+
+def new_exp_id(options: Options) -> str:
+    """pysimt's way to call an experiment."""
+    return f"{options.train['model_type'].lower()}-r{secrets.token_hex(3)[:5]}"
+
+
+def abandoned_exp_id(run: Run) -> str:
+    """The id of a run that ended before it saved anything; it is taken over, so that nothing of it is left behind."""
+    ids = [path.stem for path in run.folder.glob("*.log") if not list(run.folder.glob(f"{path.stem}*.ckpt"))]
+    return "" if run.restart or len(ids) != 1 else ids[0]
+
+
+def find_state(folder: Path, options: Options) -> tuple[dict[str, Any] | None, str]:
+    """The state to go on from, if there is one, and a remark; a state of another configuration is refused."""
+    state, remark = load_state(folder)
+    if state:
+        differing = result_changing_differences(state["config"], options.to_dict())
+        if differing:
+            todo = "undo the change, give the new run another name with -s SUFFIX, or start over with --restart"
+            raise UserError(f"another configuration was trained here; changed: {'; '.join(differing)}", folder, todo)
+    return state, remark
+
+
+def lock_folder(run: Run) -> None:
+    """Hold the folder's lock, however this process may end; remember what had to be created for it."""
+    path = run.folder / ".lock"
+    run.created = [place for place in (path, *path.parents) if not kind_of_or_nothing(place)]
+    make_folder(run.folder)
+    try:
+        while run.lock is None:
+            lock = open(path, "w")  # noqa: SIM115 - held open as long as the run lives
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.exists() and os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+                run.lock = lock
+                held_locks.add(lock)
+            else:  # a run that never began has just removed the file that we locked
+                lock.close()
     except BlockingIOError as error:
-        raise UserError("another process is training here", folder, "wait for it, or use -s SUFFIX") from error
-    except OSError as error:
-        raise UserError(f"cannot be written: {why(error)}", folder) from error
-    return lock
+        lock.close()
+        run.created = []  # another process has made them its own
+        raise UserError("another process is training here", run.folder, "wait for it, or use -s SUFFIX") from error
+    except (OSError, ValueError) as error:
+        reason = why(error) if isinstance(error, OSError) else str(error)
+        raise UserError(f"cannot be written: {reason}", run.folder, "choose another save_path") from error
+
+
+def kind_of_or_nothing(path: Path) -> str:
+    """What is at `path`; what cannot be looked at is reported when it is written to."""
+    try:
+        return kind_of(path)
+    except UserError:
+        return ""
 
 
 def move_aside(folder: Path) -> None:

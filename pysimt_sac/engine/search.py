@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pysimt_sac.engine.layers import States
 from pysimt_sac.engine.vocabulary import BOS, EOS, PAD, UNK
 
 
@@ -25,14 +26,12 @@ class Hypothesis(NamedTuple):
 class Stepper:
     """One decoder step at a time, for K hypotheses of each of B sentences."""
 
-    def __init__(self, model: Any, batch: dict[str, Tensor], suppress_unk: bool = False) -> None:
-        self.dec = model.dec
+    def __init__(self, dec: Any, states: States, suppress_unk: bool = False) -> None:
+        self.dec = dec
         self.forbidden = [PAD, BOS, UNK] if suppress_unk else [PAD, BOS]
-        model.cache_enc_states(batch)
-        self.memory = self.dec.remember(model.get_enc_state_dict())
+        self.memory = self.dec.remember(states)
         self.h_BKH: Tensor | None = None
 
-    @torch.no_grad()
     def logits(self, words_BK: Tensor) -> Tensor:
         """Unnormalised log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
         emb_BKE = self.dec.get_emb(words_BK)
@@ -56,6 +55,20 @@ class Stepper:
             self.h_BKH = self.h_BKH.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, size))
 
 
+def encoded(model: Any, batch: Any) -> States:
+    """The batch's source states, by pysimt's protocol."""
+    model.cache_enc_states(batch)
+    return model.get_enc_state_dict()  # type: ignore[no-any-return]
+
+
+def draw_words(weights_BV: Tensor, draws_B: Tensor) -> tuple[Tensor, Tensor]:
+    """Words in proportion to their weights, by numbers drawn from [0, 1); and the sums of the weights."""
+    cumulative_BV = weights_BV.cumsum(-1, dtype=torch.float64)
+    total_B1 = cumulative_BV[:, -1:]
+    places_B1 = torch.searchsorted(cumulative_BV, draws_B.unsqueeze(1) * total_B1, right=True)
+    return places_B1.squeeze(1).clamp(max=weights_BV.size(1) - 1), total_B1.squeeze(1)
+
+
 def length_normaliser(n_words: Tensor, lp_alpha: float) -> Tensor:
     """What a log-probability is divided by: the number of words, or ((5 + n) / 6)^alpha."""
     n_words = n_words.clamp(min=1)
@@ -70,9 +83,10 @@ def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothe
     return Hypothesis(words, log_p / float(length_normaliser(torch.tensor(float(len(words))), lp_alpha)))
 
 
+@torch.no_grad()
 def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Any) -> list[Hypothesis]:
     """Extend one hypothesis per sentence until its `<eos>`; `choose(log_p_BV, sentences, step)` picks the words."""
-    stepper = Stepper(model, batch, suppress_unk)
+    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk)
     device = stepper.memory.mask_BS.device
     sentences = torch.arange(batch.size, device=device)
     words_B = torch.full((batch.size,), BOS, device=device)
@@ -118,13 +132,12 @@ def sample(
         if top_k:
             threshold_B1 = scaled_BV.topk(top_k).values[:, -1:]
             scaled_BV = scaled_BV.masked_fill(scaled_BV < threshold_B1, -math.inf)
-        cumulative_BV = scaled_BV.softmax(-1).cumsum(-1)
-        draw_B1 = draws_BT[sentences.cpu(), step].to(log_p_BV.device).unsqueeze(1) * cumulative_BV[:, -1:]
-        return torch.searchsorted(cumulative_BV, draw_B1, right=True).squeeze(1).clamp(max=log_p_BV.size(1) - 1)
+        return draw_words(scaled_BV.softmax(-1), draws_BT[sentences.cpu(), step].to(log_p_BV.device))[0]
 
     return follow(model, batch, max_len, suppress_unk, choose)
 
 
+@torch.no_grad()
 def beam_search(
     model: Any,
     batch: Any,
@@ -139,7 +152,7 @@ def beam_search(
     A hypothesis that ends keeps its place in the beam and its score; open ones compete with it by log-probability.
     A sentence is done when all its hypotheses have ended, or when no open one can still beat its best ended one.
     """
-    stepper = Stepper(model, batch, suppress_unk)
+    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk)
     device = stepper.memory.mask_BS.device
     results: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
     sentences = torch.arange(batch.size, device=device)

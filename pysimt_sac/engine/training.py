@@ -12,17 +12,24 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from pysimt_sac.engine.checkpoint import keep_prefixes, load_checkpoint, load_weights, save_checkpoint, save_state
+from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_state, state_fits
 from pysimt_sac.engine.interrupts import Interrupted, Interrupts
 from pysimt_sac.engine.journal import Journal
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.optim import Optimizer
 from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.engine.preparation import build_layers, is_out_of_memory, memory_named, prepare_weights
 from pysimt_sac.engine.progress import Progress
 from pysimt_sac.engine.randomness import draw_seed, fix_seeds, random_states, restore_random_states
 from pysimt_sac.engine.runs import Run
 from pysimt_sac.engine.validation import Validator
 from pysimt_sac.errors import UserError
+from pysimt_sac.files import make_folder, why
+
+UNHEALTHY = (
+    "the last saved state is good, but would end here again; what usually helps: a lower lr or gclip, warm-up, text "
+    "without junk; start over with --restart, or from a good checkpoint with train.pretrained_file:FILE -s SUFFIX"
+)
 
 
 class Trainer:
@@ -31,62 +38,59 @@ class Trainer:
     def __init__(self, model: Any, options: TrainOptions, run: Run, device: torch.device) -> None:
         self.model, self.options, self.run, self.device = model, options, run, device
         state = run.state
-        self.progress = Progress.from_dict(state["progress"]) if state else Progress(seed=options.seed or draw_seed())
+        with state_fits(run.folder):
+            self.progress = (
+                Progress.from_dict(state["progress"]) if state else Progress(seed=options.seed or draw_seed())
+            )
         model.opts.train["seed"] = self.progress.seed  # batches are drawn with it, and checkpoints name it
         fix_seeds(self.progress.seed)
         self.corpus = model.load_data("train", options.batch_size)
         self.validator = Validator(model, options, device) if options.eval_freq >= 0 else None
-        model.setup()
-        notes = self.prepare_weights(fresh=state is None)
-        model.to(device)
+        if state and state["corpus"] != self.fingerprint():
+            what = "the text or a vocabulary has changed since this run began"
+            raise UserError(what, run.folder, "undo that, or start over with --restart")
+        build_layers(model)
+        notes = prepare_weights(model, options, fresh=state is None)
+        with memory_named(device, "use a smaller model or another device"):
+            model.to(device)
         higher_better = self.validator.higher_better(options.eval_metrics[0]) if self.validator else True
         self.optimizer = Optimizer(model, options, higher_better)
-        if state and state["corpus"] != fingerprint(self.corpus):
-            raise UserError("the training text has changed since this run began", run.folder, "undo that, or --restart")
-        board = Path(options.tensorboard_dir) / run.subfolder / run.exp_id if options.tensorboard_dir else None
-        self.journal = Journal(run.folder, run.exp_id, board, state["journal"] if state else None, self.progress.update)
-        model.register_tensorboard(self.journal)
         self.interrupts = Interrupts()
         # Kept on the device, so that no update has to wait for it:
         self.epoch_loss = torch.zeros((), dtype=torch.float64, device=device)
         self.unhealthy = torch.zeros((), dtype=torch.bool, device=device)
+        self.last_loss = self.last_norm = torch.zeros((), device=device)
         if state:
             self.restore(state)
-        for note in notes:
-            self.journal.say(note)
-
-    def prepare_weights(self, fresh: bool) -> list[str]:
-        """Initialise, load pre-trained weights, freeze; say what was done."""
-        notes = []
-        self.model.reset_parameters()
-        if self.options.pretrained_file and fresh:
-            checkpoint = load_checkpoint(self.options.pretrained_file)
-            weights = checkpoint.weights
-            if self.options.pretrained_layers:
-                weights = keep_prefixes(weights, self.options.pretrained_layers, checkpoint.path)
-            taken = load_weights(self.model, weights, checkpoint.path, partial=True)
-            notes.append(f"Took {len(taken)} of {len(self.model.state_dict())} weights from {checkpoint.path}")
-        for prefix in self.options.freeze_layers:
-            frozen = [item for item in self.model.named_parameters() if item[0].startswith(prefix)]
-            if not frozen:
-                raise UserError(f"no weight begins with {prefix!r}", "[train] freeze_layers")
-            for _, parameter in frozen:
-                parameter.requires_grad_(False)
-            notes.append(f"Froze {', '.join(name for name, _ in frozen)}")
-        return notes if fresh else []
+        # All that can be known has been tried: from here on the run's folder is written to.
+        board = Path(options.tensorboard_dir) / run.subfolder / run.exp_id if options.tensorboard_dir else None
+        if board:
+            make_folder(board)
+        run.begin()
+        self.journal = Journal(run.folder, run.exp_id, board, state["journal"] if state else None, self.progress.update)
+        try:
+            model.register_tensorboard(self.journal)
+            if state:
+                self.restore_learner(state)
+            for note in notes:
+                self.journal.say(note)
+        except BaseException:
+            self.journal.close()
+            raise
 
     # Saving and resuming
 
     def save(self) -> None:
         """Write everything that resuming needs, unless the weights have gone bad."""
         self.check_health()
+        self.check_weights()
         self.progress.epoch_loss = self.epoch_loss.item()
         config = self.model.opts.to_dict()
         config["train"]["seed"] = self.options.seed  # a drawn seed belongs to the progress, not to the configuration
         state = {
             "config": config,
             "exp_id": self.run.exp_id,
-            "corpus": fingerprint(self.corpus),
+            "corpus": self.fingerprint(),
             "progress": self.progress.to_dict(),
             "weights": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -97,34 +101,49 @@ class Trainer:
         save_state(self.run.folder, state)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on exactly where the state was saved."""
-        load_weights(self.model, state["weights"], self.run.folder)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.model.load_training_state(state["model"])
-        self.epoch_loss.fill_(self.progress.epoch_loss)
-        restore_random_states(state["random"])
+        """Take back weights and optimiser."""
+        with state_fits(self.run.folder):
+            load_weights(self.model, state["weights"], self.run.folder)
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.epoch_loss.fill_(self.progress.epoch_loss)
+
+    def restore_learner(self, state: dict[str, Any]) -> None:
+        """Take back what a model has built to learn with, and, after all that draws random numbers, their states."""
+        with state_fits(self.run.folder):
+            self.model.load_training_state(state["model"])
+            restore_random_states(state["random"])
+
+    def fingerprint(self) -> int:
+        """A checksum of the text, to notice that it changed between two parts of a run."""
+        corpora = [self.corpus, self.validator.loss_corpus] if self.validator else [self.corpus]
+        checksum = 0
+        for side in (side for corpus in corpora for side in corpus.sides.values()):
+            checksum = zlib.crc32(side.ids.tobytes(), zlib.crc32(side.lengths.tobytes(), checksum))
+        return checksum
 
     # Training
 
     def train(self) -> str:
         """Train until a stopping condition is met and return it, or raise `Interrupted` with the state saved."""
         self.model.train()
-        try:
-            with self.interrupts:
+        with self.interrupts:  # until the very end: a signal must not tear what is being saved
+            try:
                 if self.run.state is None:
                     self.progress.validation_due = self.options.eval_zero and self.validator is not None
                     self.save()
                 if self.progress.validation_due:
                     self.validate()
                 while not (reason := self.progress.stop_reason(self.options)):
+                    self.progress.ended = False
                     self.train_epoch()
-        except Interrupted:
+            except Interrupted:
+                self.save()
+                raise
+            if self.progress.validation == 0:
+                self.save_checkpoint("final")
+            self.journal.say(f"Training ended: {reason}")
+            self.progress.ended = True
             self.save()
-            raise
-        if self.progress.validation == 0:
-            self.save_checkpoint("final")
-        self.journal.say(f"Training ended: {reason}")
-        self.save()
         self.journal.close()
         return reason
 
@@ -155,7 +174,9 @@ class Trainer:
             out = self.model(batch, uctr=progress.update, ectr=progress.epoch)
             loss = out["loss"] / out["n_items"] + sum(self.model.aux_loss.values())
             loss.backward()
-        except torch.OutOfMemoryError as error:
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
             if not self.options.handle_oom:
                 where = f"update {progress.update}"
                 raise UserError("out of memory", where, "lower batch_size or max_len, or set handle_oom") from error
@@ -165,7 +186,7 @@ class Trainer:
         self.unhealthy |= ~(loss.detach() + self.last_norm).isfinite()
         if self.device.type == "cpu":
             self.check_health()  # on a GPU this would wait for every update; there it comes with the log's lines
-        self.optimizer.step()
+        self.optimizer.step(self.model.lr_factor(progress.update))
         self.epoch_loss += out["loss"].detach()
         progress.epoch_items += out["n_items"]
         self.pace.count(out["n_items"])
@@ -177,13 +198,13 @@ class Trainer:
             self.display()
         due = options.eval_freq > 0 and progress.update % options.eval_freq == 0
         progress.validation_due = bool(self.validator and due and progress.epoch >= options.eval_start)
-        self.interrupts.check()
         if progress.validation_due:
             self.validate()
         elif options.checkpoint_freq and progress.update % options.checkpoint_freq == 0:
             if options.n_checkpoints:
                 self.save_numbered_checkpoint()
             self.save()
+        self.interrupts.check()
 
     def display(self) -> None:
         """A line of the log and a point of each curve."""
@@ -215,8 +236,13 @@ class Trainer:
         """Score the validation set, keep the best checkpoints, let the rate fall, save."""
         assert self.validator is not None
         progress, first = self.progress, self.options.eval_metrics[0].upper()
-        started = time.time()
-        results = self.validator(self.interrupts.watch)
+        started, before = time.time(), random_states()
+        try:
+            with memory_named(f"validation after update {progress.update}", "lower eval_batch_size or eval_beam"):
+                results = self.validator(self.interrupts.watch)
+        except Interrupted:
+            restore_random_states(before)  # it will be repeated from its beginning
+            raise
         improved = progress.record(results, first)
         progress.validation_due = False
         for metric in results:
@@ -224,13 +250,13 @@ class Trainer:
             note = "best so far" if metric in improved else f"best: {best.score:.3f} at {best.validation}"
             self.journal.say(f"Validation {progress.validation} - {metric.name}: {metric.score:.3f} ({note})")
             self.journal.log_scalar(f"val_{metric.name}", metric.score, progress.update)
+        for metric in improved:
+            if metric.name == first or self.options.save_best_metrics:
+                self.save_best(metric)
         if self.optimizer.after_validation(next(metric.score for metric in results if metric.name == first)):
             self.journal.say(f"Learning rate falls to {self.optimizer.lr:.2g}")
             if self.options.lr_decay_revert:
                 self.revert_to_best(first)
-        for metric in improved:
-            if metric.name == first or self.options.save_best_metrics:
-                self.save_best(metric)
         left = self.options.patience - progress.bad_validations
         self.journal.say(f"Validated in {time.time() - started:.0f} s; patience: {left}")
         self.save()
@@ -250,12 +276,15 @@ class Trainer:
         path = self.save_checkpoint(f"val{self.progress.validation:03d}.best.{name}_{metric.score:.3f}")
         link = self.run.folder / f"{self.run.exp_id}.best.{name}.ckpt"
         fresh = link.with_suffix(".new")
-        fresh.unlink(missing_ok=True)
-        fresh.symlink_to(path.name)
-        fresh.replace(link)
         best = self.progress.best[metric.name]
-        if best.file and best.file != path.name:
-            (self.run.folder / best.file).unlink(missing_ok=True)
+        try:
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(path.name)
+            fresh.replace(link)
+            if best.file and best.file != path.name:
+                (self.run.folder / best.file).unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot be written: {why(error)}", link) from error
         best.file = path.name
 
     def save_numbered_checkpoint(self) -> None:
@@ -274,9 +303,15 @@ class Trainer:
     def check_health(self) -> None:
         """Stop if an update had a loss or a gradient that is not a number; what was saved before it stays."""
         if bool(self.unhealthy):
-            what = f"the loss or the gradient is not finite at update {self.progress.update}"
-            todo = "the last saved state is good; lower lr or gclip, or look for damaged text, then train again"
-            raise UserError(what, self.run.folder, todo)
+            seen = f"loss {self.last_loss.item():.3g}, gradient norm {self.last_norm.item():.3g}"
+            raise UserError(f"not finite at update {self.progress.update}: {seen}", self.run.folder, UNHEALTHY)
+
+    def check_weights(self) -> None:
+        """Stop before weights that are not numbers are saved over good ones."""
+        for name, weight in self.model.named_parameters():
+            if not bool(weight.isfinite().all()):
+                what = f"not finite after update {self.progress.update}: the weight {name}"
+                raise UserError(what, self.run.folder, UNHEALTHY)
 
 
 class Pace:
@@ -293,11 +328,3 @@ class Pace:
     def __str__(self) -> str:
         seconds = max(1e-9, time.time() - self.started)
         return f"{self.updates} updates, {self.n_items / seconds:.0f} words/s"
-
-
-def fingerprint(corpus: Any) -> int:
-    """A checksum of the training text, to notice that it changed between two parts of a run."""
-    checksum = 0
-    for side in corpus.sides.values():
-        checksum = zlib.crc32(side.ids.tobytes(), zlib.crc32(side.lengths.tobytes(), checksum))
-    return checksum

@@ -2,24 +2,27 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 import torch
 from tqdm import tqdm
 
 from pysimt_sac.engine.checkpoint import Checkpoint, load_weights
-from pysimt_sac.engine.config import Options, find_model
-from pysimt_sac.engine.corpus import Batch, ParallelCorpus, Text
+from pysimt_sac.engine.config import Options, find_model, parse_direction, plugin_modules
+from pysimt_sac.engine.corpus import Batch, ParallelCorpus, Text, check_length
 from pysimt_sac.engine.filters import FilterChain
 from pysimt_sac.engine.options import TrainOptions, read_section
+from pysimt_sac.engine.preparation import build_layers, memory_named
 from pysimt_sac.engine.registry import load_plugin_modules
 from pysimt_sac.engine.search import Hypothesis, beam_search, greedy_search, sample
 from pysimt_sac.engine.vocabulary import Vocabulary
 from pysimt_sac.errors import UserError
-from pysimt_sac.files import write_lines
+from pysimt_sac.files import decode_line, kind_of, require_writable, why, write_lines
+
+MOST_AT_ONCE = 1000  # lines of a stream that are read ahead of their translation
 
 
 @dataclass(frozen=True)
@@ -43,25 +46,41 @@ class SearchOptions:
         return f"beam{self.beam_size}" if self.func == "bs" else self.func
 
 
-def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Iterable[str] = ()) -> Any:
+def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence[str] = ()) -> Any:
     """The model of a checkpoint, ready to translate."""
     options = Options.from_dict(checkpoint.options, overrides)
     options.filename = str(checkpoint.path)
-    load_plugin_modules(options.model.get("plugin_modules") or ())
-    model_class = find_model(str(options.train.get("model_type", "")), f"{checkpoint.path} model_type")
+    model_class = find_model_class(checkpoint, options, overrides)
     model = model_class(opts=options, vocabs=find_vocabularies(checkpoint, options))
-    model.setup(is_train=False)
+    build_layers(model, is_train=False)
     load_weights(model, checkpoint.weights, checkpoint.path)
     return model.to(device).eval()
+
+
+def find_model_class(checkpoint: Checkpoint, options: Options, overrides: Sequence[str]) -> Any:
+    """The class of a checkpoint's model. Python files are run if the user names them, not if the checkpoint does."""
+    files, where = plugin_modules(options), f"{checkpoint.path} model_type"
+    name = str(options.train.get("model_type", ""))
+    if any(word.startswith("model.plugin_modules:") for word in overrides):
+        load_plugin_modules(files)
+    try:
+        return find_model(name, where)
+    except UserError as error:
+        if not files:
+            raise
+        todo = f"if you trust it, add -x model.plugin_modules:{','.join(files)}"
+        raise UserError(f"its model {name} is defined in a Python file, {', '.join(files)}", where, todo) from error
 
 
 def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Vocabulary] | None:
     """The vocabularies a checkpoint carries, unless the user names files in their place; pysimt's carry none."""
     overridden = options.vocabulary != checkpoint.options["vocabulary"]
-    if checkpoint.vocabularies and not overridden:
+    sides = parse_direction(options.model.get("direction"), options.filename)
+    if not overridden and set(sides) <= set(checkpoint.vocabularies):
         return checkpoint.vocabularies
-    for side, path in options.vocabulary.items():
-        if not Path(path).is_file():
+    for side in sides:
+        path = options.vocabulary.get(side)
+        if not (isinstance(path, str | Path) and kind_of(Path(path)) == "file"):
             todo = f"name it with -x vocabulary.{side}:FILE, or translate in the folder where the model was trained"
             raise UserError(f"the vocabulary {path} is not there", checkpoint.path, todo)
     return None
@@ -77,15 +96,20 @@ class Translator:
 
     def hypotheses(self, batch: Batch) -> list[list[Hypothesis]]:
         """The hypotheses of each sentence, best first."""
-        search = self.search
         batch.device(self.device)
+        with memory_named(f"a batch of {batch.size} sentences", "lower -b, -k or -m"):
+            return self._search(batch)
+
+    def _search(self, batch: Batch) -> list[list[Hypothesis]]:
+        search = self.search
         if search.func == "bs":
             return beam_search(
                 self.model, batch, search.beam_size, search.max_len, search.lp_alpha, search.suppress_unk, search.n_best
             )
         if search.func == "sample":
+            top_k = min(search.top_k, len(self.model.trg_vocab))
             drawn = sample(
-                self.model, batch, search.max_len, search.suppress_unk, search.temperature, search.top_k, search.seed
+                self.model, batch, search.max_len, search.suppress_unk, search.temperature, top_k, search.seed
             )
             return [[hypothesis] for hypothesis in drawn]
         return [[found] for found in greedy_search(self.model, batch, search.max_len, search.suppress_unk)]
@@ -104,30 +128,38 @@ class Translator:
         """A hypothesis in words."""
         return str(self.model.trg_vocab.idxs_to_sent(hypothesis.words))
 
-    def translate_split(self, split: str, prefix: str) -> list[Path]:
-        """Translate a split of the configuration into files; the paths written."""
-        corpus = self.model.load_data(split, self.search.batch_size, mode="beam")
-        results = self.translate(corpus)
+    def output_files(self, split: str, prefix: str) -> dict[str, Path]:
+        """What a split's translations are written to."""
         stem = f"{prefix}.{split}.{self.search.suffix}"
-        written = [Path(f"{stem}.raw")]
-        best = [self.text(found[0]) for found in results]
-        write_lines(written[0], best)
+        files = {"raw": Path(f"{stem}.raw")}
         if self.filters:
-            written.append(Path(stem))
-            write_lines(written[-1], self.filters(best))
+            files["filtered"] = Path(stem)
         if self.search.n_best:
-            written.append(Path(f"{stem}.nbest"))
-            lines = [
-                f"{number} ||| {self.text(hypothesis)} ||| {hypothesis.score:.6f}"
-                for number, found in enumerate(results)
-                for hypothesis in found
-            ]
-            write_lines(written[-1], lines)
-        return written
+            files["n-best"] = Path(f"{stem}.nbest")
+        return files
 
-    def translate_stream(self, lines: TextIO, write: Callable[[str], None]) -> None:
+    def translate_splits(self, splits: Sequence[str], prefix: str) -> Iterator[Path]:
+        """Translate splits of the configuration into files; the paths written. All is checked before the first."""
+        corpora = {split: self.model.load_data(split, self.search.batch_size, mode="beam") for split in splits}
+        for split in splits:
+            for path in self.output_files(split, prefix).values():
+                require_writable(path)
+        for split, corpus in corpora.items():
+            results, files = self.translate(corpus), self.output_files(split, prefix)
+            best = [self.text(found[0]) for found in results]
+            contents = {"raw": best, "filtered": self.filters(best), "n-best": list(self.n_best_lines(results))}
+            for kind, path in files.items():
+                write_lines(path, contents[kind])
+                yield path
+
+    def n_best_lines(self, results: list[list[Hypothesis]]) -> Iterator[str]:
+        """All hypotheses, one per line, as `number ||| text ||| score`."""
+        for number, found in enumerate(results):
+            for hypothesis in found:
+                yield f"{number} ||| {self.text(hypothesis)} ||| {hypothesis.score:.6f}"
+
+    def translate_stream(self, lines: BinaryIO, write: Callable[[str], None]) -> None:
         """Translate lines as they come and write each translation at once; an empty line stays empty."""
-        number = 0
         for group in lines_at_hand(lines, self.search.batch_size):
             words = [line for line in group if line.strip()]
             found: Iterator[str] = iter(())
@@ -137,21 +169,25 @@ class Translator:
                 results = [self.text(hypotheses[0]) for hypotheses in self.translate(corpus, progress=False)]
                 found = iter(self.filters(results))
             for line in group:
-                number += 1
                 write(next(found) if line.strip() else "")
 
 
-def lines_at_hand(stream: TextIO, most: int) -> Iterator[list[str]]:
+def lines_at_hand(stream: BinaryIO, most: int) -> Iterator[list[str]]:
     """Groups of the lines that have arrived, at most so many: one by one from a person, full groups from a file."""
-    arrived: queue.Queue[str | Exception | None] = queue.Queue(maxsize=4 * most)
+    most = min(most, MOST_AT_ONCE)
+    arrived: queue.Queue[str | UserError | None] = queue.Queue(maxsize=4 * most)
 
     def read() -> None:
         try:
-            for line in stream:
-                arrived.put(line.rstrip("\n"))
+            for number, raw in enumerate(stream, 1):
+                line = decode_line(raw.removesuffix(b"\n"), number, "standard input", "FILE")
+                check_length(line, number, "standard input")
+                arrived.put(line)
             arrived.put(None)
-        except (OSError, UnicodeDecodeError) as error:
+        except UserError as error:
             arrived.put(error)
+        except OSError as error:
+            arrived.put(UserError(f"cannot be read: {why(error)}", "standard input"))
 
     threading.Thread(target=read, daemon=True).start()
     while True:
@@ -167,7 +203,7 @@ def lines_at_hand(stream: TextIO, most: int) -> Iterator[list[str]]:
                 break
         if group:
             yield group
-        if isinstance(item, Exception):
-            raise UserError(f"cannot be read: {item}", "standard input", "it must be UTF-8 text")
+        if isinstance(item, UserError):
+            raise item
         if item is None:
             return

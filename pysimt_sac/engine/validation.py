@@ -1,5 +1,6 @@
 """Validation during training: loss on references, and scores of translations."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -32,6 +33,10 @@ class Validator:
         if self.translates:
             self.source_corpus: ParallelCorpus = model.load_data("val", options.eval_batch_size, mode="beam")
             self.references = [self.filters(read_sentences(path)) for path in model.val_refs]
+            for path, reference in zip(model.val_refs, self.references, strict=True):
+                if len(reference) != len(self.source_corpus):
+                    what = f"has {len(reference)} lines, the source has {len(self.source_corpus)}"
+                    raise UserError(what, path, "the sides of a corpus must be parallel")
 
     def higher_better(self, name: str) -> bool:
         """Whether more of a metric is better."""
@@ -53,6 +58,10 @@ class Validator:
                         scores[name] = float(scored_by.compute(hypotheses, self.references))
         finally:
             self.model.train()
+        for name, score in scores.items():
+            if not math.isfinite(score):
+                todo = "the model has diverged: lower lr" if name == "LOSS" else "look at that metric"
+                raise UserError(f"the validation's {name} is {score}", self.model.opts.filename, todo)
         return [Metric(name, scores[name], higher_better=self.higher_better(name)) for name in self.metrics]
 
     def batches(self, corpus: ParallelCorpus, watch: Watch, description: str) -> Iterator[Batch]:

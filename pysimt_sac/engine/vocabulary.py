@@ -28,16 +28,33 @@ class Vocabulary:
         path = Path(path).expanduser()
         try:
             pairs = json.loads("\n".join(read_lines(path, "vocabulary file")), object_pairs_hook=list)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"is not JSON: {error}", path, BUILD_HINT) from error
         if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
             raise UserError("is not a JSON object of words", path, BUILD_HINT)
         entries = [parse_entry(token, value, path) for token, value in pairs]
         if short_list:
+            if short_list <= len(SPECIAL_TOKENS):
+                what = f"{short_list} leaves no word beside the {len(SPECIAL_TOKENS)} special tokens"
+                raise UserError(what, "[model] short_list", "0 keeps all words")
             entries = entries[:short_list]
         check_entries(entries, path)
         entries.sort(key=lambda entry: entry[1])
         return cls([token for token, _, _ in entries], [count for _, _, count in entries], path.name)
+
+    @classmethod
+    def from_state(cls, state: Any, path: Path) -> "Vocabulary":
+        """The vocabulary of a checkpoint; `path` is the checkpoint's."""
+        tokens, counts = (state.get(key) if isinstance(state, dict) else None for key in ("tokens", "counts"))
+        if not (
+            isinstance(tokens, list)
+            and isinstance(counts, list)
+            and len(tokens) == len(counts)
+            and all(isinstance(token, str) for token in tokens)
+        ):
+            raise UserError("its vocabularies are damaged", path, "use an earlier checkpoint")
+        check_entries([(token, index, 0) for index, token in enumerate(tokens)], path)
+        return cls(tokens, counts, path.name)
 
     def sent_to_idxs(self, line: str, explicit_bos: bool = False, explicit_eos: bool = True) -> list[int]:
         """The numbers of a sentence's words; words it does not have become `<unk>`."""
@@ -82,6 +99,15 @@ def parse_entry(token: str, value: Any, path: Path) -> tuple[str, int, int]:
     return token, index, count
 
 
+def is_one_word(token: str) -> bool:
+    """Whether a token can be written into a line of a text file and leaves it one line."""
+    try:
+        token.encode("utf-8")
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return bool(token) and not set(token) & set("\n\r\0")
+
+
 def check_entries(entries: list[tuple[str, int, int]], path: Path) -> None:
     """Every number from 0 on exactly once, every word once, the special tokens in their places."""
     tokens: dict[str, int] = {}
@@ -89,6 +115,8 @@ def check_entries(entries: list[tuple[str, int, int]], path: Path) -> None:
     for token, index, _ in entries:
         if token in tokens:
             raise UserError(f"{token!r} stands in it twice", path, BUILD_HINT)
+        if not is_one_word(token):
+            raise UserError(f"{token!r} cannot stand in a line of text", path, BUILD_HINT)
         if index in indices:
             raise UserError(f"{token!r} and {indices[index]!r} have the same index {index}", path, BUILD_HINT)
         tokens[token], indices[index] = index, token

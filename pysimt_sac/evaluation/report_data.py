@@ -16,7 +16,7 @@ from pysimt_sac.evaluation.report_input import ReportInput, ReportSet, ReportSys
 from pysimt_sac.evaluation.sentences import sentence_scores
 from pysimt_sac.evaluation.significance import Resampling
 
-# Curves that every run has, in the order in which one looks at them; all others are the model's own.
+# Curves that every run has, in the order in which one looks at them; all others are told by the model.
 CURVES = {
     "epoch_LOSS": "Training loss, mean of each epoch",
     "train_LOSS": "Training loss",
@@ -136,20 +136,28 @@ def browser_data(one: ReportSet, systems: Sequence[System], measure: str) -> dic
 
 
 def curve_figures(systems: Sequence[ReportSystem]) -> list[NamedFigure]:
-    """A figure for each curve that any run has: validation, training, and the model's own."""
+    """A figure for each curve that any run has: validation, training, and what the model tells of its learner."""
     names = dict.fromkeys(name for system in systems for run in system.runs for name in run.curves)
     validation = [name for name in names if name.startswith("val_")]
     training = [name for name in CURVES if name in names]
     own = [name for name in names if name not in validation and name not in training]
     figures = []
-    for section, members in (("validation", validation), ("training", training), ("model", own)):
+    for section, members in (("validation", validation), ("training", training), ("health", own)):
         for name in members:
-            title = CURVES.get(name) or name
-            if name.startswith("val_"):
-                title = f"Validation {name.removeprefix('val_').replace('LOSS', 'loss')}"
+            title = curve_title(name)
             figure = Figure(title, "updates", "", tuple(curve_series(systems, name)))
             figures.append(NamedFigure(section, f"curve-{file_name(name)}", figure, title))
     return figures
+
+
+def curve_title(name: str) -> str:
+    """A curve's name in words."""
+    if name in CURVES:
+        return CURVES[name]
+    if name.startswith("val_"):
+        return f"Validation {name.removeprefix('val_').replace('LOSS', 'loss')}"
+    plain = name.removeprefix("rl_").removeprefix("train_").replace("_", " ")
+    return plain[:1].upper() + plain[1:]
 
 
 def curve_series(systems: Sequence[ReportSystem], name: str) -> list[Series]:

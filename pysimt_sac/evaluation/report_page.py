@@ -20,7 +20,7 @@ from pysimt_sac.evaluation.lexical import LexicalAccuracy, LexicalComparison
 from pysimt_sac.evaluation.report_data import NamedFigure, ReportData, SetReport
 from pysimt_sac.evaluation.significance import SIGNIFICANT
 
-SECTIONS = {"validation": "Validation", "training": "Training", "model": "The model's own"}
+SECTIONS = {"validation": "Validation", "training": "Training", "health": "Health of the learner"}
 ARROWS = {True: "↑", False: "↓"}
 
 

@@ -1,11 +1,11 @@
-"""The chunked output loss equals torch's cross-entropy; our dropout keeps the mean."""
+"""The chunked output loss is torch's cross-entropy; parts of the layer are as in the whole; dropout keeps the mean."""
 
 import pytest
 import torch
 from torch import nn
 
 from pysimt_sac.engine import output
-from pysimt_sac.engine.output import Dropout, linear_cross_entropy
+from pysimt_sac.engine.output import Dropout, linear_cross_entropy, linear_rows
 
 
 @pytest.mark.parametrize("n_positions", [1, 7, 20])
@@ -30,6 +30,20 @@ def test_a_hopeless_target_has_a_finite_loss():
         layer.weight.copy_(torch.tensor([[500.0], [-500.0]]))
         layer.bias.zero_()
     assert linear_cross_entropy(layer, torch.ones(1, 1), torch.tensor([1])).item() == pytest.approx(1000)
+
+
+@pytest.mark.parametrize("shape", [(7,), (7, 3)])
+def test_some_outputs_equal_those_of_the_whole_layer_with_their_gradients(shape):
+    torch.manual_seed(0)
+    layer = nn.Linear(5, 11).double()
+    x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
+    rows = torch.randint(0, 11, shape)
+    ours, reference = linear_rows(layer, x, rows), layer(x).gather(1, rows.view(7, -1)).view(shape)
+    torch.testing.assert_close(ours, reference)
+    variables = [x, layer.weight, layer.bias]
+    gradients = [torch.autograd.grad(found.square().sum(), variables) for found in (ours, reference)]
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_dropout_zeroes_its_share_scales_the_rest_and_rests_in_evaluation():

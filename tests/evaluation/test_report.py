@@ -123,16 +123,19 @@ def test_curves_of_one_system_look_alike(tmp_path):
         return RunFolder(tmp_path, name, {}, FilterChain([]), {}, curves)
 
     systems = [
-        ReportSystem("a", (run("1", val_BLEU=((1, 2.0),)), run("2", val_BLEU=((1, 3.0),), entropy=((1, 1.0),)))),
+        ReportSystem(
+            "a", (run("1", val_BLEU=((1, 2.0),)), run("2", val_BLEU=((1, 3.0),), rl_actor_entropy=((1, 1.0),)))
+        ),
         ReportSystem("b", (run("3", val_BLEU=((1, 4.0),), lr=((1, 0.1),)),)),
     ]
     figures = {named.file: named for named in curve_figures(systems)}
-    assert list(figures) == ["curve-val_BLEU", "curve-lr", "curve-entropy"]
-    assert [named.section for named in figures.values()] == ["validation", "training", "model"]
+    assert list(figures) == ["curve-val_BLEU", "curve-lr", "curve-rl_actor_entropy"]
+    assert [named.section for named in figures.values()] == ["validation", "training", "health"]
     bleu = figures["curve-val_BLEU"].figure
     assert [line.name for line in bleu.series] == ["a", "a", "b"]
     assert [bleu.style_of(number) for number in range(3)] == [0, 0, 1]
-    assert figures["curve-entropy"].figure.style_of(0) == 0
+    assert figures["curve-rl_actor_entropy"].figure.style_of(0) == 0
+    assert [named.caption for named in figures.values()] == ["Validation BLEU", "Learning rate", "Actor entropy"]
 
 
 def test_names_of_runs(tmp_path):

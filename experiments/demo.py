@@ -1,0 +1,78 @@
+"""What `make demo` runs: prepare the demo corpus, train, translate, score, show a table and make the report.
+
+Every step is a command that you could type yourself; it is shown before it runs. A step whose result is there already
+is not done again: training goes on where it stopped, or says that it has ended.
+"""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from pysimt_sac.evaluation import choose_metrics, lexical_accuracy, read_cases, score_text
+from pysimt_sac.evaluation.layout import Table, render
+from pysimt_sac.files import read_lines
+
+HERE = Path(__file__).parent
+DATA, RUNS, REPORT = Path("data/demo"), Path("runs"), Path("runs/demo_report.html")
+SYSTEMS = {"MLE": "demo_mle"}
+SPLITS = {"test": "in-domain", "test_ood": "out-of-domain"}
+SEARCH = "beam6"
+
+
+def run(*words: object) -> None:
+    """Show a command and run it with the Python that runs this."""
+    command = [str(word) for word in words]
+    print(f"\n$ {shlex.join(command)}", flush=True)
+    program = "main" if command[0] == "pysimt" else "main_sac"
+    script = f"import sys; from pysimt_sac.cli import {program}; sys.exit({program}())"
+    done = subprocess.run([sys.executable, "-c", script, *command[1:]])
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def translation(config: str, split: str) -> Path:
+    """Where a run's translation is: in the run's folder, where the report looks for it."""
+    return RUNS / config / f"out.{split}.{SEARCH}.raw"
+
+
+def translate(config: str) -> None:
+    """Translate the test sets with the run's best checkpoint, unless that has been done."""
+    checkpoints = sorted((RUNS / config).glob("*.best.bleu.ckpt"), key=lambda path: path.stat().st_mtime)
+    outputs = [translation(config, split) for split in SPLITS]
+    newest = checkpoints[-1].stat().st_mtime
+    if all(output.is_file() and output.stat().st_mtime > newest for output in outputs):
+        return
+    prefix = RUNS / config / "out"
+    run("pysimt", "translate", "-s", ",".join(SPLITS), "-f", "bs", "-b", 64, "-o", prefix, checkpoints[-1])
+
+
+def table() -> Table:
+    """Scores of every system on every test set, with the accuracy on ambiguous words."""
+    metrics, rows = choose_metrics(("bleu", "chrf", "ter")).metrics, []
+    for name, config in SYSTEMS.items():
+        for split, domain in SPLITS.items():
+            output = read_lines(translation(config, split))
+            scores = score_text(read_lines(DATA / f"{split}.de"), output, metrics)
+            words = lexical_accuracy(read_cases(DATA / f"{split}.mlt.tsv"), output, name)
+            figures = (scores["BLEU"], scores["chrF"], scores["TER"], words.all.lta, words.rare.lta)
+            rows.append((name, domain, *(f"{figure:.1f}" for figure in figures)))
+    header = ("system", "test set", "BLEU", "chrF", "TER", "ambiguous words right, %", "their rare senses, %")
+    return Table(header, tuple(rows), "Demo corpus, beam 6", left=2)
+
+
+def main() -> None:
+    """All steps."""
+    if not (DATA / "corpus.json").is_file():
+        run("pysimt-sac", "prepare", "demo", "--out", DATA)
+    for config in SYSTEMS.values():
+        run("pysimt", "train", "-C", HERE / f"{config}.conf")
+        translate(config)
+    run("pysimt-sac", "report", *(f"{name}={RUNS / config}" for name, config in SYSTEMS.items()), "--out", REPORT)
+    print(f"\n{render(table(), 'text')}")
+    print(f"\nData: {DATA}/  runs, checkpoints and translations: {RUNS}/demo_*/")
+    print(f"Open {REPORT} in a browser to see what became of every sentence.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""A model made ready to train, by the training loop and by `--check` alike: layers, first weights, frozen layers."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from pysimt_sac.engine.checkpoint import keep_prefixes, load_checkpoint, load_weights
+from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.errors import UserError
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out; torch has a type for it only on GPUs."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and ("allocate memory" in str(error) or "not enough memory" in str(error))
+    )
+
+
+@contextlib.contextmanager
+def memory_named(where: object, todo: str) -> Iterator[None]:
+    """Turn "out of memory" in the block into one line that says what to do."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise UserError("out of memory", where, todo) from error
+
+
+def build_layers(model: Any, is_train: bool = True) -> None:
+    """Create the layers; sizes that no machine has room for are the user's mistake."""
+    try:
+        model.setup(is_train=is_train)
+    except (RuntimeError, MemoryError, OverflowError, ValueError) as error:
+        reason = "out of memory" if is_out_of_memory(error) else str(error).partition("\n")[0]
+        todo = "look at the sizes, e.g. emb_dim, enc_dim and dec_dim"
+        raise UserError(f"cannot build the network: {reason}", f"{model.opts.filename} [model]", todo) from error
+
+
+def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> list[str]:
+    """Initialise, load pre-trained weights unless a state will be loaded, freeze; say what was done."""
+    notes = []
+    with memory_named(f"{model.opts.filename} [model]", "lower emb_dim, enc_dim or dec_dim"):
+        model.reset_parameters()
+    if options.pretrained_file and fresh:
+        checkpoint = load_checkpoint(options.pretrained_file)
+        weights = checkpoint.weights
+        if options.pretrained_layers:
+            weights = keep_prefixes(weights, options.pretrained_layers, checkpoint.path)
+        taken = load_weights(model, weights, checkpoint.path, partial=True)
+        notes.append(f"Took {len(taken)} of {len(model.state_dict())} weights from {checkpoint.path}")
+    for prefix in options.freeze_layers:
+        frozen = [item for item in model.named_parameters() if item[0].startswith(prefix)]
+        if not frozen:
+            known = sorted({name.rpartition(".")[0] for name, _ in model.named_parameters()})
+            raise UserError(
+                f"no weight begins with {prefix!r}", "[train] freeze_layers", f"there are: {', '.join(known)}"
+            )
+        for _, parameter in frozen:
+            parameter.requires_grad_(False)
+        notes.append(f"Froze {', '.join(name for name, _ in frozen)}")
+    return notes if fresh else []

@@ -1,0 +1,118 @@
+"""What a reward is, and how one is declared; every reward's file, ours or the user's, begins here.
+
+A reward is a callable: `Translations` in, a *potential* R_t for every step out. What the actor earns at a step is the
+growth R_t - R_{t-1}, with R_0 = 0, so that its earnings sum up to R_T, the translation's score, whatever the R_t
+between. It may answer in any of three ways:
+
+- one number per sentence: its score, all of it earned at the last step;
+- one sequence per sentence: R_1 ... R_T, one for each of its steps;
+- an array (T, B), as `by_step` makes it.
+
+The user's own reward is one function in a file that `reward_modules` names:
+
+    from pysimt_sac.rewards import reward
+
+    @reward("different_words")
+    def different_words(translations):
+        return [len(set(words)) / max(1, len(words)) for words in translations.hypotheses]
+
+A class may be declared, too: it is made once, with the `RewardOptions`, and its instance is the callable. One that
+learns has `learn(translations)`, which returns numbers to log, and `state_dict` and `load_state_dict`.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pysimt_sac.engine.options import option
+from pysimt_sac.engine.registry import REWARDS
+from pysimt_sac.engine.vocabulary import EOS, SPECIAL_TOKENS, UNK
+from pysimt_sac.errors import UserError
+
+T = TypeVar("T")
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+UNKNOWN_WORD = SPECIAL_TOKENS[UNK]
+
+
+@dataclasses.dataclass(frozen=True)
+class RewardOptions:
+    """The keys of `[model]` that say what a translation is worth."""
+
+    reward: str = option("bleu", "what is rewarded: a name, or several with weights such as `bleu:0.7,chrf:0.3`")
+    reward_modules: tuple[str, ...] = option((), "Python files that register rewards of your own")
+    reward_scale: float | str = option(
+        "ref",
+        "what rewards are multiplied by: the reference's length, the inverse of alpha, or a number; with `1/alpha`, "
+        "since alpha stays in the losses, the temperature is alpha squared in units of the score",
+        choices=("ref", "1/alpha"),
+        above=0,
+    )
+    shaping: str = option(
+        "padded",
+        "what steps before the last one earn: growth of the score as if the reference's length were reached, "
+        "of the score of the prefix itself with its brevity penalty, or nothing",
+        choices=("padded", "bp", "final"),
+    )
+    length_penalty: float = option(
+        0.0001, "`bleu`: subtract this per word longer or shorter than the reference", minimum=0
+    )
+    length_penalty_at: str = option(
+        "end", "`bleu`: subtract it at the end, or from every step's score", choices=("end", "step")
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Translations:
+    """Sampled translations of a batch: their words without `<bos>` and `<eos>`, and whether `<eos>` ended them."""
+
+    hypotheses: list[list[str]]
+    references: list[list[str]]
+    ended: list[bool]
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """Steps of each sentence: its words, and its `<eos>` unless it was cut off."""
+        return [len(words) + ended for words, ended in zip(self.hypotheses, self.ended, strict=True)]
+
+    @classmethod
+    def from_ids(cls, sampled_TB: Any, references_TB: Any, tokens: Sequence[str]) -> "Translations":
+        """From two tensors in the layout `<bos> ... <eos>` and a list of all words by their number."""
+        sampled, references = sampled_TB.t().tolist(), references_TB.t().tolist()
+        return cls(
+            [[tokens[number] for number in row if number > EOS] for row in sampled],
+            [[tokens[number] for number in row if number > EOS] for row in references],
+            [EOS in row for row in sampled],
+        )
+
+
+def reward(name: str) -> Callable[[T], T]:
+    """A decorator that makes a function or a class known as the reward `name`."""
+    return REWARDS.register(name)
+
+
+def by_step(answer: Any, steps: Sequence[int], where: str = "reward") -> Floats:
+    """Any reward's answer as potentials (T, B); after a sentence's end its last potential stays."""
+    if isinstance(answer, np.ndarray) and answer.ndim == 2:
+        if answer.shape != (max(steps), len(steps)):
+            expected = f"({max(steps)}, {len(steps)})"
+            raise UserError(f"answers with an array of {answer.shape}, not (steps, sentences) = {expected}", where)
+        potentials_TB = answer.astype(np.float64)
+        for column, n_steps in enumerate(steps):
+            potentials_TB[n_steps:, column] = potentials_TB[n_steps - 1, column]
+    else:
+        potentials_TB = np.zeros((max(steps), len(steps)))
+        if len(answer) != len(steps):
+            raise UserError(f"answers for {len(answer)} sentences, not {len(steps)}", where)
+        for column, (potential, n_steps) in enumerate(zip(answer, steps, strict=True)):
+            values = np.asarray(potential, dtype=np.float64)
+            if values.ndim and len(values) != n_steps:
+                raise UserError(f"answers with {len(values)} numbers for a sentence of {n_steps} steps", where)
+            if values.ndim:
+                potentials_TB[:n_steps, column] = values
+            potentials_TB[n_steps - 1 :, column] = values[-1] if values.ndim else values
+    if not np.isfinite(potentials_TB).all():
+        raise UserError("answers with something that is not a finite number", where)
+    return potentials_TB

@@ -1,0 +1,113 @@
+"""From the options to the rewards of a batch: the parts by their names and weights, their sum, the scale.
+
+`Rewarder` is all that algorithms see of this package.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pysimt_sac.engine.registry import REWARDS, load_plugin_modules
+from pysimt_sac.errors import UserError
+from pysimt_sac.rewards.base import Floats, RewardOptions, Translations, by_step
+
+
+@dataclasses.dataclass(frozen=True)
+class Rewards:
+    """What the steps of a batch earned.
+
+    rewards_TB: c (R_t - R_{t-1}), zero after a sentence's end; they sum up to c R_T.
+    potentials_TB: R_t, the weighted sum of the parts; after a sentence's end R_T stays.
+    scale_B: c. parts: each part's own R_T by sentence, without weight and scale, to be logged.
+    """
+
+    rewards_TB: Floats
+    potentials_TB: Floats
+    scale_B: Floats
+    parts: dict[str, Floats]
+
+
+class Rewarder:
+    """A weighted mixture of rewards; one alone is a mixture, too."""
+
+    def __init__(self, options: RewardOptions, where: str = "[model]") -> None:
+        load_plugin_modules(options.reward_modules)
+        self.scale = options.reward_scale
+        self.weights = parse_mixture(options.reward, f"{where} reward")
+        self.parts: dict[str, Any] = {}
+        for name in self.weights:
+            declared = REWARDS.get(name, f"{where} reward")
+            self.parts[name] = declared(options) if isinstance(declared, type) else declared
+
+    def __call__(self, translations: Translations, alpha: float = math.nan) -> Rewards:
+        """The rewards of a batch; alpha, the current temperature, is needed for the scale `1/alpha` only."""
+        potentials = {
+            name: by_step(part(translations), translations.steps, f"reward {name!r}")
+            for name, part in self.parts.items()
+        }
+        mixed_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
+        scale_B = scales(self.scale, translations.references, alpha)
+        return growth(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()})
+
+    def learn(self, translations: Translations) -> dict[str, float]:
+        """Let those parts learn that can; what they want logged, as `NAME.KEY`."""
+        numbers = {}
+        for name, part in self.parts.items():
+            if hasattr(part, "learn"):
+                numbers.update({f"{name}.{key}": value for key, value in part.learn(translations).items()})
+        return numbers
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the parts have learnt, by name."""
+        return {name: part.state_dict() for name, part in self.parts.items() if hasattr(part, "state_dict")}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        for name, learnt in state.items():
+            self.parts[name].load_state_dict(learnt)
+
+
+def growth(potentials_TB: Floats, scale_B: Floats, parts: dict[str, Floats]) -> Rewards:
+    """Rewards from potentials: r_t = c (R_t - R_{t-1}), with R_0 = 0."""
+    return Rewards(np.diff(potentials_TB, axis=0, prepend=0.0) * scale_B, potentials_TB, scale_B, parts)
+
+
+def scales(scale: float | str, references: Sequence[Sequence[str]], alpha: float) -> Floats:
+    """c of every sentence: the reference's length, the inverse of the temperature, or a number."""
+    if scale == "ref":
+        return np.array([float(len(reference)) for reference in references])
+    if scale == "1/alpha" and not alpha > 0:
+        raise UserError("there is no inverse of alpha", "[model] reward_scale", "set alpha above 0, or another scale")
+    return np.full(len(references), 1 / alpha if scale == "1/alpha" else float(scale))
+
+
+def permute(rewards: Rewards, steps: Sequence[int], permutation: Sequence[int]) -> Rewards:
+    """The control: sentence i earns what sentence permutation[i] has earned, at the same part of its length.
+
+    Whatever is learnt from these rewards was not learnt from which translation is good.
+    """
+    permuted_TB = np.zeros_like(rewards.potentials_TB)
+    for column, other in enumerate(permutation):
+        n_steps, n_other = steps[column], steps[other]
+        times = np.ceil(np.arange(1, n_steps + 1) * n_other / n_steps).astype(np.int64) - 1
+        permuted_TB[:n_steps, column] = rewards.potentials_TB[times, other]
+        permuted_TB[n_steps:, column] = rewards.potentials_TB[n_other - 1, other]
+    return growth(permuted_TB, rewards.scale_B, rewards.parts)
+
+
+def parse_mixture(text: str, where: str) -> dict[str, float]:
+    """`bleu`, or `bleu:0.7,chrf:0.3`, as weights by name."""
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, weight = (piece.strip() for piece in part.partition(":"))
+        try:
+            number = float(weight or "1")
+        except ValueError:
+            number = math.nan
+        if not name or not math.isfinite(number) or name.lower() in weights:
+            raise UserError(f"{text!r} is not a list of rewards", where, "write it as `bleu:0.7,chrf:0.3`")
+        weights[name.lower()] = number
+    return weights

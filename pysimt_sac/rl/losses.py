@@ -1,0 +1,143 @@
+"""The equations, one pure function each: tensors in, tensor out.
+
+All tensors hold real steps only, N of them, in the order of `rl.steps.Steps`: padding cannot enter a mean. A is the
+number of actions an expectation sums over: the vocabulary (V), or a step's support (K). I is the number of critics.
+Expectations over actions are sums, never means; a loss is a mean over steps. What a loss must not change is detached
+in the loss itself: targets in the critics' loss, Q in the actor's, the policy in the temperature's.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
+from pysimt_sac.rl.steps import Steps
+
+IMPOSSIBLE = -1e4  # log-probability of what cannot be chosen: exp of it is 0, and 0 times it is 0, not NaN
+
+
+# The policy
+
+
+def policy(log_p_NV: Tensor) -> Tensor:
+    """log pi(a|s): the model's distribution renormalised without `<pad>` and `<bos>`, which are never chosen."""
+    never_V = torch.zeros(log_p_NV.size(1), dtype=torch.bool, device=log_p_NV.device)
+    never_V[[PAD, BOS]] = True
+    return log_p_NV.masked_fill(never_V, IMPOSSIBLE).log_softmax(-1)
+
+
+class Support(NamedTuple):
+    """The words that a step's expectations sum over; a place that is not valid holds a word named before."""
+
+    words_NK: Tensor
+    valid_NK: Tensor
+
+
+def find_support(scores_NV: Tensor, taken_N: Tensor, k: int) -> Support:
+    """The k likeliest words of every step, by log-probabilities or logits, and the one that was taken."""
+    choices_NV = scores_NV.detach()[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
+    likeliest_NK = choices_NV.topk(min(k, choices_NV.size(1)), dim=-1).indices + EOS
+    taken_N1 = taken_N.unsqueeze(1)
+    new_N1 = (likeliest_NK != taken_N1).all(1, keepdim=True)
+    valid_NK = torch.cat((torch.ones_like(likeliest_NK, dtype=torch.bool), new_N1), 1)
+    return Support(torch.cat((likeliest_NK, taken_N1), 1), valid_NK)
+
+
+def restricted_policy(log_p_NV: Tensor, support: Support) -> Tensor:
+    """log pi(a|s) (N, K) of the support's words, renormalised there."""
+    return policy_on_support(log_p_NV.gather(1, support.words_NK), support)
+
+
+def policy_on_support(scores_NK: Tensor, support: Support) -> Tensor:
+    """The same from log-probabilities or logits of the support's words alone (see `engine.output.linear_rows`)."""
+    return scores_NK.masked_fill(~support.valid_NK, IMPOSSIBLE).log_softmax(-1)
+
+
+def entropy(log_pi_NA: Tensor) -> Tensor:
+    """H(s) = - sum_a pi(a|s) log pi(a|s), in nats, (N)."""
+    return -(log_pi_NA.exp() * log_pi_NA).sum(-1)
+
+
+# What the critics learn
+
+
+def soft_value(q_INA: Tensor, log_pi_NA: Tensor, alpha: float | Tensor) -> Tensor:
+    """V(s) = sum_a pi(a|s) [min_i Q_i(s,a) - alpha log pi(a|s)], (N); Q of the slow critics."""
+    return (log_pi_NA.exp() * (q_INA.amin(0) - alpha * log_pi_NA)).sum(-1)
+
+
+def td_target(rewards_N: Tensor, next_values_N: Tensor, ends_N: Tensor, gamma: float) -> Tensor:
+    """r_t + gamma V(s_{t+1}); after an end, be it `<eos>` or the cut at the longest length, there is no value."""
+    return rewards_N + gamma * next_values_N.masked_fill(ends_N, 0.0)
+
+
+def soft_returns(rewards_N: Tensor, entropies_N: Tensor, steps: Steps, gamma: float, alpha: float | Tensor) -> Tensor:
+    """Monte Carlo: G_t = r_t + gamma (alpha H(s_{t+1}) + G_{t+1}), (N); the return that Q(s_t,a_t) estimates."""
+    rewards_TB = steps.pad(rewards_N)
+    # Behind a sentence's last step there is neither reward nor entropy: both are padded with zeros.
+    bonus_TB = steps.pad(alpha * entropies_N)
+    return_B, returns = torch.zeros_like(rewards_TB[0]), []
+    for reward_B, bonus_B in zip(reversed(rewards_TB.unbind()), reversed(bonus_TB.unbind()), strict=True):
+        returns.append(reward_B + gamma * return_B)
+        return_B = returns[-1] + bonus_B
+    return steps.flatten(torch.stack(returns[::-1]))
+
+
+def clip_target(target_N: Tensor, potential_before_N: Tensor, scale_N: Tensor, most_entropy_N: Tensor) -> Tensor:
+    """Keep a target within what can still be earned: c [0 - R_{t-1}, 1 - R_{t-1}], and above it alpha * entropy.
+
+    most_entropy_N: alpha log V (Tmax - t), the most that the entropies of the steps after t can add.
+    """
+    lowest_N = -scale_N * potential_before_N
+    return target_N.clamp(lowest_N, lowest_N + scale_N + most_entropy_N)
+
+
+def critic_loss(q_IN: Tensor, target_N: Tensor) -> Tensor:
+    """sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words alone."""
+    return (q_IN - target_N.detach()).square().mean(-1).sum()
+
+
+def spread_penalty(q_NA: Tensor) -> Tensor:
+    """mean_t sum_a (Q(s_t,a) - mean_b Q(s_t,b))^2: holds Q of words never taken together (Bahdanau et al.)."""
+    return (q_NA - q_NA.mean(-1, keepdim=True)).square().sum(-1).mean()
+
+
+def variance_penalty(q_NA: Tensor) -> Tensor:
+    """mean_t Var_a Q(s_t,a): the same as a mean over the actions (Dai et al.)."""
+    return (q_NA - q_NA.mean(-1, keepdim=True)).square().mean()
+
+
+# What the actor and the temperature learn
+
+
+def actor_loss(log_pi_NA: Tensor, q_INA: Tensor, alpha: float | Tensor) -> Tensor:
+    """mean_t sum_a pi(a|s_t) [alpha log pi(a|s_t) - min_i Q_i(s_t,a)]."""
+    return (log_pi_NA.exp() * (alpha * log_pi_NA - q_INA.detach().amin(0))).sum(-1).mean()
+
+
+def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float) -> Tensor:
+    """J(alpha) = mean_t sum_a pi(a|s_t) (-alpha (log pi(a|s_t) + Hbar)); it falls while entropy exceeds Hbar."""
+    log_pi_NA = log_pi_NA.detach()
+    return (log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1).mean()
+
+
+# How well the critics know
+
+
+def explained_variance(predicted_N: Tensor, realised_N: Tensor) -> Tensor:
+    """1 - Var(realised - predicted) / Var(realised): 1 is perfect, 0 is no better than a constant."""
+    spread = realised_N.var(correction=0)
+    return torch.where(spread > 0, 1 - (realised_N - predicted_N).var(correction=0) / spread, torch.nan)
+
+
+def ranking_accuracy(predicted_NA: Tensor, realised_NA: Tensor) -> Tensor:
+    """Of all pairs of a step's actions that differ in what came of them: the part that Q puts in the right order.
+
+    A tie in Q is half right.
+    """
+    pairs = torch.combinations(torch.arange(predicted_NA.size(1), device=predicted_NA.device)).unbind(1)
+    predicted = predicted_NA[:, pairs[0]] - predicted_NA[:, pairs[1]]
+    realised = realised_NA[:, pairs[0]] - realised_NA[:, pairs[1]]
+    right = (predicted.sign() * realised.sign() + 1) / 2
+    return right[realised != 0].mean()

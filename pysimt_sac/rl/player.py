@@ -1,0 +1,60 @@
+"""Playing: the actor translates a batch by sampling, and the translations are rewarded."""
+
+from typing import Any
+
+import torch
+
+from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, permute
+from pysimt_sac.rl.replay import Experience
+from pysimt_sac.rl.rollout import network_mode, sample_rollout, step_limits
+
+
+class Player:
+    """Rolls out and rewards, with a random state of its own."""
+
+    def __init__(self, options: RewardOptions, longest: int, dropout: bool, permuted: bool, seed: int) -> None:
+        """longest: most steps of a rollout; dropout: whether the actor has it; permuted: a control, see `permute`."""
+        self.rewarder = Rewarder(options)
+        self.longest, self.dropout, self.permuted = longest, dropout, permuted
+        self.generator = torch.Generator().manual_seed(seed)
+        self.figures: dict[str, float] = {}
+
+    def play(self, model: Any, batch: Any, alpha: float, update: int) -> Experience:
+        """Sample a translation of every source of a batch, and say what it earned."""
+        reference_TB = batch[model.tl]
+        lengths_B = model.host_lengths(batch, model.tl)
+        with torch.no_grad(), network_mode(model, self.dropout):
+            limits_B = step_limits(lengths_B, self.longest)
+            rollout = sample_rollout(model.dec, model.states_of(batch), limits_B, self.generator)
+        translations = Translations.from_ids(rollout.words_TB, reference_TB, model.trg_vocab_tokens)
+        earned = self.rewarder(translations, alpha)
+        if self.permuted:
+            order = torch.randperm(batch.size, generator=self.generator).tolist()
+            earned = permute(earned, translations.steps, order)
+        self.note(translations, earned.parts)
+        device = reference_TB.device
+        return Experience(
+            batch[model.sl],
+            reference_TB,
+            rollout.words_TB,
+            torch.from_numpy(earned.potentials_TB).to(device, torch.float32),
+            torch.from_numpy(earned.scale_B).to(device, torch.float32),
+            rollout.ended_B,
+            born=update,
+        )
+
+    def note(self, translations: Translations, parts: dict[str, Any]) -> None:
+        """Keep what a person wants to see of the last batch."""
+        words = sum(map(len, translations.hypotheses))
+        self.figures = {f"reward_{name}": float(values.mean()) for name, values in parts.items()}
+        self.figures["length_ratio"] = words / max(1, sum(map(len, translations.references)))
+        self.figures["cut_off"] = 1 - sum(translations.ended) / len(translations.ended)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs."""
+        return {"generator": self.generator.get_state(), "rewarder": self.rewarder.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        self.generator.set_state(state["generator"])
+        self.rewarder.load_state_dict(state["rewarder"])

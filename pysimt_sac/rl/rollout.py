@@ -1,0 +1,109 @@
+"""Rollouts: translations sampled from the policy, without gradient.
+
+A rollout is in the layout of a batch's target side, `<bos> ... <eos>`, so that `RLModel.log_probs` scores all of its
+steps again in one pass, with gradient. The model is seen through its decoder alone: ours, or one that knows pysimt's
+`f_next` and no more. Whether there is dropout is the caller's choice: see `network_mode`.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.engine.layers import States
+from pysimt_sac.engine.search import Stepper, draw_words
+from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Sampled translations.
+
+    words_TB: `<bos> ... <eos>`, then `<pad>`; without `<eos>` where the translation was cut off.
+    lengths_B: how long they are, `<bos>` and `<eos>` counted, in host memory. ended_B: whether by `<eos>`; host, too.
+    log_pi_TB: log-probabilities of the words behind `<bos>` under the policy that chose them, 0 for `<pad>`.
+    """
+
+    words_TB: Tensor
+    lengths_B: Tensor
+    ended_B: Tensor
+    log_pi_TB: Tensor
+
+
+@contextmanager
+def network_mode(network: nn.Module, training: bool) -> Iterator[None]:
+    """Inside, a network has dropout or not; afterwards it is as it was."""
+    before = network.training
+    network.train(training)
+    try:
+        yield
+    finally:
+        network.train(before)
+
+
+def step_limits(reference_lengths_B: Tensor, longest: int, more: int = 10) -> Tensor:
+    """Most steps of each rollout: min(|ref| + more, longest); lengths with `<bos>` and `<eos>`, |ref| without."""
+    return (reference_lengths_B - 2 + more).clamp(1, longest)
+
+
+@torch.no_grad()
+def sample_rollout(dec: Any, states: States, limits_B: Tensor, generator: torch.Generator) -> Rollout:
+    """Draw every word from the policy, renormalised without `<pad>` and `<bos>`, for at most `limits` steps.
+
+    generator: on the CPU; it is asked for the same amount of random numbers whatever is drawn, and sentences that
+    have ended leave the computation.
+    """
+    stepper: Stepper | ProtocolStepper = (
+        Stepper(dec, states) if hasattr(dec, "unroll") else ProtocolStepper(dec, states)
+    )
+    size, longest = len(limits_B), int(limits_B.max())
+    any_state = next(iter(states.values()))[0]
+    device = any_state.device
+    draws_TB = torch.rand(longest, size, generator=generator, dtype=torch.float64).to(device)
+    limits_B, sentences = limits_B.to(device), torch.arange(size, device=device)
+    words_TB = torch.full((longest + 1, size), PAD, device=device)
+    words_TB[0] = BOS
+    log_pi_TB = any_state.new_zeros(longest, size)
+    words_B = words_TB[0]
+    for step in range(longest):
+        log_p_BV = stepper.logits(words_B.unsqueeze(1)).squeeze(1)
+        words_B, total_B = draw_words(log_p_BV.exp(), draws_TB[step, sentences])
+        words_TB[step + 1, sentences] = words_B
+        log_p_B = log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
+        log_pi_TB[step, sentences] = (log_p_B - total_B.log()).to(log_pi_TB.dtype)
+        open_ = (words_B.ne(EOS) & (limits_B[sentences] > step + 1)).nonzero().squeeze(1)
+        if len(open_) == 0:
+            break
+        if len(open_) < len(words_B):
+            stepper.keep_sentences(open_)
+            words_B, sentences = words_B[open_], sentences[open_]
+    lengths_B = words_TB.ne(PAD).sum(0).cpu()
+    used = int(lengths_B.max())
+    return Rollout(words_TB[:used], lengths_B, words_TB.eq(EOS).any(0).cpu(), log_pi_TB[: used - 1])
+
+
+class ProtocolStepper:
+    """`engine.search.Stepper` for decoders that only speak pysimt's protocol, and for one hypothesis per sentence."""
+
+    def __init__(self, dec: Any, states: Any) -> None:
+        self.dec, self.states = dec, states
+        self.h_BH = dec.f_init(states)
+
+    def logits(self, words_B1: Tensor) -> Tensor:
+        """Log-probabilities (B, 1, V) of the next words; minus infinity for those never chosen."""
+        log_p_BV, self.h_BH = self.dec.f_next(self.states, self.dec.get_emb(words_B1.squeeze(1)), self.h_BH)
+        logits_B1V: Tensor = log_p_BV.clone().unsqueeze(1)
+        logits_B1V[..., [PAD, BOS]] = -math.inf
+        return logits_B1V
+
+    def keep_sentences(self, indices: Tensor) -> None:
+        """Go on with these sentences only; pysimt gives no mask where there is no padding."""
+        self.states = {
+            name: tuple(part if part is None else part.index_select(1, indices) for part in parts)
+            for name, parts in self.states.items()
+        }
+        self.h_BH = self.h_BH.index_select(0, indices)

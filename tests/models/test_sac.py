@@ -1,0 +1,90 @@
+"""Soft Actor-Critic through the front door: stages, health figures, what is shared and what is not, exact resuming."""
+
+import json
+
+import pytest
+import torch
+
+from pysimt_sac.cli import main
+from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
+
+SAC = ["train.model_type:SACNMT", "train.lr:0.001", "train.batch_size:40", "train.eval_zero:True"]
+SAC += ["model.critic_pretrain_epochs:1", "model.support:6", "model.health_freq:2", "model.rollout_max_len:8"]
+SAC += ["model.buffer_size:4", "model.actor_warmup:3"]
+
+
+@pytest.fixture
+def actor(toy):
+    """A toy with a pre-trained actor."""
+    assert main(["train", "-C", str(toy.config), "-s", "mle", "train.max_epochs:3"]) == 0
+    (checkpoint,) = toy.folder.glob("runs/*-mle/*.best.bleu.ckpt")
+    return toy, [*SAC, f"train.pretrained_file:{checkpoint}"]
+
+
+def train(toy, name, changes, *more):
+    assert main(["train", "-C", str(toy.config), "-s", name, *changes, *more]) == 0
+    return toy.folder / "runs" / f"{toy.config.stem}-{name}"
+
+
+def equal(one, other):
+    """Whether two nested states hold the same numbers."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return one == other
+
+
+def points(folder, name):
+    (curves,) = folder.glob("*.scalars.jsonl")
+    found = (json.loads(line) for line in curves.read_text().splitlines())
+    return {point["step"]: point["value"] for point in found if point["name"] == name}
+
+
+def test_the_critics_learn_alone_first_and_the_actor_after_them(actor):
+    toy, changes = actor
+    folder = train(toy, "sac", changes, "train.max_epochs:2")
+    (log,) = folder.glob("*.log")
+    stages = [line.split(": ")[-1] for line in log.read_text().splitlines() if "Now learning" in line]
+    assert stages == ["critics alone", "actor and critics"]
+    losses = points(folder, "val_LOSS")
+    updates = sorted(losses)
+    assert losses[updates[0]] == losses[updates[1]]  # the actor has not moved while the critics learnt
+    assert losses[updates[2]] != losses[updates[1]]
+    for name in ("reward_bleu", "length_ratio", "q", "q_target", "td_error", "entropy", "critic_loss", "replay_fill"):
+        values = points(folder, f"rl_{name}")
+        assert len(values) >= 2
+        assert None not in values.values(), name
+
+
+def test_only_the_actor_is_shared_and_it_translates(actor):
+    toy, changes = actor
+    folder = train(toy, "sac", changes, "train.max_epochs:2")
+    (checkpoint,) = folder.glob("*.best.bleu.ckpt")
+    names = load_checkpoint(checkpoint).weights
+    (mle,) = toy.folder.glob("runs/*-mle/*.best.bleu.ckpt")
+    assert set(names) == set(load_checkpoint(mle).weights)
+    assert main(["translate", "-s", "val", "-o", str(toy.folder / "out/sac"), str(checkpoint)]) == 0
+
+
+@pytest.mark.parametrize("more", [(), ("model.alpha:auto", "model.support:0", "model.target_clip:True")])
+def test_a_resumed_run_equals_an_undisturbed_one_with_critics_and_replay(actor, more):
+    toy, changes = actor
+    whole = train(toy, "whole", changes, "train.max_epochs:3", *more)
+    for stop in (2, 7, 1_000_000):
+        parts = train(toy, "parts", changes, "train.max_epochs:3", f"train.max_iterations:{stop}", *more)
+    (expected, _), (found, _) = load_state(whole), load_state(parts)
+    assert equal(expected["model"], found["model"])
+    assert equal(expected["weights"], found["weights"])
+    assert equal(expected["optimizer"], found["optimizer"])
+
+
+def test_permuted_rewards_are_another_run(actor):
+    toy, changes = actor
+    states = [
+        load_state(train(toy, name, changes, "train.max_epochs:1", f"model.permute_rewards:{value}"))[0]
+        for name, value in (("right", False), ("permuted", True))
+    ]
+    assert not equal(states[0]["model"]["learner"]["critics"], states[1]["model"]["learner"]["critics"])

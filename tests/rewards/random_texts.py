@@ -1,0 +1,25 @@
+"""Random sentences over few words, so that n-grams repeat, and with unknown ones."""
+
+import random
+
+from pysimt_sac.rewards import Translations
+
+WORDS = ["a", "b", "cat", "dogs", "<unk>"]
+
+
+def random_translations(n_sentences=200, seed=0, words=WORDS, shortest=0):
+    rng = random.Random(seed)
+    references = [rng.choices(words, k=rng.randint(1, 9)) for _ in range(n_sentences)]
+    hypotheses, ended = [], []
+    for reference in references:
+        kept = [word if rng.random() < 0.7 else rng.choice(words) for word in reference]
+        kept += rng.choices(words, k=rng.randint(0, 3))
+        kept = kept[rng.randint(0, 2) : rng.randint(shortest, len(kept))] or kept[:shortest]
+        hypotheses.append(kept)
+        ended.append(not kept or rng.random() < 0.7)
+    return Translations(hypotheses, references, ended)
+
+
+def without_unknown(words, mark):
+    """The words as an oracle that does not know `<unk>` must see them."""
+    return [f"{mark}{place}" if word == "<unk>" else word for place, word in enumerate(words)]

@@ -1,0 +1,167 @@
+"""Mixtures, scales, telescoping, the permuted control, and the user's own rewards."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from pysimt_sac.engine.options import read_section
+from pysimt_sac.engine.registry import REWARDS
+from pysimt_sac.errors import UserError
+from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, by_step, permute, reward
+from pysimt_sac.rewards.mixture import parse_mixture
+from tests.rewards.random_texts import random_translations
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """Names registered in a test are forgotten after it."""
+    monkeypatch.setattr(REWARDS, "items", dict(REWARDS.items))
+
+
+@pytest.mark.parametrize("name", ["bleu", "chrf", "ter", "length", "bleu:0.7,chrf:0.3"])
+@pytest.mark.parametrize("shaping", ["padded", "bp", "final"])
+@pytest.mark.parametrize("penalised", ["end", "step"])
+def test_rewards_sum_up_to_the_scaled_score(name, shaping, penalised):
+    translations = random_translations(100)
+    options = RewardOptions(reward=name, shaping=shaping, length_penalty=0.01, length_penalty_at=penalised)
+    found = Rewarder(options)(translations)
+    assert found.rewards_TB.sum(0) == pytest.approx(found.scale_B * found.potentials_TB[-1], abs=1e-12)
+    # Exactly, not nearly: no step's reward is anything but the scaled difference of two potentials.
+    before = np.vstack([np.zeros(100), found.potentials_TB[:-1]])
+    assert (found.rewards_TB == found.scale_B * (found.potentials_TB - before)).all()
+
+
+def test_a_mixture_is_the_weighted_sum_and_keeps_its_parts_apart():
+    translations = random_translations(20)
+    mixed = Rewarder(RewardOptions(reward="bleu:0.7, chrf:0.3"))(translations)
+    bleu, chrf = (Rewarder(RewardOptions(reward=name))(translations) for name in ("bleu", "chrf"))
+    np.testing.assert_allclose(mixed.rewards_TB, 0.7 * bleu.rewards_TB + 0.3 * chrf.rewards_TB, atol=1e-12)
+    assert list(mixed.parts) == ["bleu", "chrf"]
+    assert mixed.parts["chrf"].tolist() == chrf.potentials_TB[-1].tolist()
+
+
+def test_scales():
+    translations = Translations([["a"], ["b"]], [["a", "b"], ["a", "b", "c"]], [True, True])
+
+    def scale(value, **more):
+        return Rewarder(RewardOptions(reward_scale=value))(translations, **more).scale_B.tolist()
+
+    assert scale("ref") == [2, 3]
+    assert scale(10.0) == [10, 10]
+    assert scale("1/alpha", alpha=0.01) == pytest.approx([100, 100])
+    for alpha in (0.0, math.nan):
+        with pytest.raises(UserError, match="inverse of alpha"):
+            scale("1/alpha", alpha=alpha)
+
+
+@pytest.mark.parametrize("text", ["", "bleu,bleu", "bleu:x", ":1", "bleu,,chrf", "bleu:inf"])
+def test_what_is_no_mixture_is_refused(text):
+    with pytest.raises(UserError, match="is not a list of rewards"):
+        parse_mixture(text, "[model] reward")
+
+
+def test_a_misspelt_reward_is_named_with_the_nearest_one():
+    with pytest.raises(UserError, match=r"a\.conf \[model\] reward: unknown reward 'blue' .*'bleu'"):
+        Rewarder(RewardOptions(reward="blue"), "a.conf [model]")
+
+
+def test_options_are_read_from_a_configuration():
+    options = read_section(RewardOptions, {"reward": "ter", "reward_scale": 5, "shaping": "final"}, "[model]")
+    assert options == RewardOptions(reward="ter", reward_scale=5.0, shaping="final")
+    with pytest.raises(UserError, match="'reff' is not one of ref, 1/alpha or a finite number"):
+        read_section(RewardOptions, {"reward_scale": "reff"}, "[model]")
+
+
+def test_permuted_rewards_are_those_of_other_sentences_at_the_same_part_of_their_length():
+    translations = Translations([["a"], ["a", "b", "c"]], [["a", "b"], ["a", "b", "c"]], [True, True])
+    found = Rewarder(RewardOptions(reward_scale=1.0))(translations)
+    swapped = permute(found, translations.steps, [1, 0])
+    potentials = found.potentials_TB
+    assert swapped.potentials_TB[:, 0].tolist() == [potentials[1, 1], *[potentials[3, 1]] * 3]
+    assert swapped.potentials_TB[:, 1].tolist() == [potentials[0, 0]] * 2 + [potentials[1, 0]] * 2
+    assert swapped.rewards_TB.sum(0) == pytest.approx(potentials[-1, ::-1])
+    same = permute(found, translations.steps, [0, 1])
+    assert (same.rewards_TB == found.rewards_TB).all()
+
+
+def test_the_users_own_reward_is_a_function_in_a_file(tmp_path, registry):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from pysimt_sac.rewards import reward\n"
+        "@reward('different_words')\n"
+        "def different_words(translations):\n"
+        "    return [len(set(words)) / len(words) for words in translations.hypotheses]\n"
+    )
+    options = RewardOptions(reward="different_words", reward_modules=(str(path),), reward_scale=1.0)
+    found = Rewarder(options)(Translations([["a", "a"], ["a", "b"]], [["x"], ["y"]], [True, False]))
+    assert found.rewards_TB.tolist() == [[0, 0], [0, 1], [0.5, 0]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([1.0], "for 1 sentences, not 2"),
+        ([[0.0], [0.0, 1.0]], "with 1 numbers for a sentence of 3 steps"),
+        ([math.nan, 1.0], "not a finite number"),
+        (np.zeros((2, 2)), r"\(2, 2\), not \(steps, sentences\) = \(3, 2\)"),
+    ],
+)
+def test_a_wrong_answer_of_a_reward_is_explained(answer, message):
+    with pytest.raises(UserError, match=message):
+        by_step(answer, [3, 2], "reward 'mine'")
+
+
+def test_a_reward_may_learn_and_remember(registry):
+    @reward("novelty")
+    class Novelty:
+        """A sentence is worth one over the number of times it was seen."""
+
+        def __init__(self, options):
+            self.seen = {}
+
+        def __call__(self, translations):
+            return [1 / (1 + self.seen.get(" ".join(words), 0)) for words in translations.hypotheses]
+
+        def learn(self, translations):
+            for words in translations.hypotheses:
+                self.seen[" ".join(words)] = self.seen.get(" ".join(words), 0) + 1
+            return {"sentences": len(self.seen)}
+
+        def state_dict(self):
+            return {"seen": self.seen}
+
+        def load_state_dict(self, state):
+            self.seen = state["seen"]
+
+    translations = Translations([["a"]], [["a"]], [True])
+    rewarder = Rewarder(RewardOptions(reward="bleu,novelty"))
+    assert rewarder.learn(translations) == {"novelty.sentences": 1}
+    assert rewarder(translations).parts["novelty"].tolist() == [0.5]
+    resumed = Rewarder(RewardOptions(reward="bleu,novelty"))
+    resumed.load_state_dict(rewarder.state_dict())
+    assert resumed(translations).parts["novelty"].tolist() == [0.5]
+
+
+def test_translations_from_tensors():
+    tokens = ["<pad>", "<bos>", "<eos>", "<unk>", "a", "b"]
+    sampled = torch.tensor([[1, 1], [4, 5], [2, 3], [0, 4]])
+    references = torch.tensor([[1, 1], [5, 4], [2, 4], [0, 2]])
+    found = Translations.from_ids(sampled, references, tokens)
+    assert found == Translations([["a"], ["b", "<unk>", "a"]], [["b"], ["a", "a"]], [True, False])
+    assert found.steps == [2, 3]
+
+
+def test_a_usual_batch_takes_milliseconds():
+    import time
+
+    translations = random_translations(64)
+    long = Translations([words * 3 for words in translations.hypotheses], translations.references, [True] * 64)
+    rewarder = Rewarder(RewardOptions())
+    times = []
+    for _ in range(10):
+        started = time.perf_counter()
+        rewarder(long)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.05  # about 3 ms on a free core; an algorithm of another order would take longer than this

@@ -1,0 +1,141 @@
+"""Q of some words against the full product; padding, the beginning at zero, and where gradients go."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from pysimt_sac.engine.options import ModelOptions
+from pysimt_sac.engine.vocabulary import PAD
+from pysimt_sac.rl.critics import Critic
+from pysimt_sac.rl.losses import critic_loss
+from pysimt_sac.rl.steps import Steps
+from pysimt_sac.rl.targets import SlowCopy
+from tests.engine.tiny import tiny_model
+
+OPTIONS = ModelOptions(
+    emb_dim=4, enc_dim=5, dec_dim=6, out_logic="deep", dropout_emb=0.5, dropout_ctx=0.5, dropout_out=0.5
+)
+VOCABULARY = 9
+REFERENCE = torch.tensor([[1, 1, 1], [5, 6, 7], [6, 2, 8], [2, 0, 4], [0, 0, 2]])
+WORDS = torch.tensor([[1, 1, 1], [4, 5, 2], [8, 2, 0], [2, 0, 0]])
+
+
+def make(spread=0.6, seed=0, **options):
+    """A critic with random weights; 0 keeps those it begins with."""
+    torch.manual_seed(seed)
+    critic = Critic(dataclasses.replace(OPTIONS, **options), VOCABULARY)
+    if spread:
+        with torch.no_grad():
+            for parameter in critic.parameters():
+                parameter.normal_(std=spread)
+    return critic
+
+
+def lengths(words_TB):
+    return words_TB.ne(PAD).sum(0)
+
+
+def readouts(critic, reference=REFERENCE, words=WORDS):
+    return critic(reference, lengths(reference), words, Steps.of(lengths(words)))
+
+
+def taken():
+    return Steps.of(lengths(WORDS)).flatten(WORDS[1:])
+
+
+@pytest.mark.parametrize("tied", [False, "2way", "3way"])
+def test_q_of_some_words_is_that_of_the_full_product_and_so_are_its_gradients(tied):
+    critic = make(tied_emb=tied)
+    words_NK = torch.randint(0, VOCABULARY, (6, 4), generator=torch.Generator().manual_seed(0))
+    for words in (taken(), words_NK):
+        few = critic.q_of(readouts(critic), words)
+        full = critic.q_of_all(readouts(critic))
+        full = full.gather(1, words.view(6, -1)).view_as(words)
+        torch.testing.assert_close(few, full)
+        gradients = [
+            torch.autograd.grad(q.square().sum(), list(critic.parameters()), allow_unused=True) for q in (few, full)
+        ]
+        for one, other in zip(*gradients, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("source", ["fresh", "from the actor"])
+def test_a_critic_begins_at_zero_and_learns_from_there(source):
+    critic = make(spread=0)
+    if source == "from the actor":
+        critic.start_from(tiny_model(n_words=VOCABULARY - 4, out_logic="deep").dec)
+    assert (critic.q_of_all(readouts(critic)) == 0).all()
+    optimizer = torch.optim.Adam(critic.parameters(), lr=0.02)
+    target = torch.tensor([1.0, -1.0, 2.0, 0.5, 0.0, 3.0])
+    for _ in range(150):
+        optimizer.zero_grad()
+        loss = critic_loss(critic.q_of(readouts(critic), taken()).unsqueeze(0), target)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.01
+
+
+def test_padding_changes_neither_q_nor_gradients():
+    critic = make().double()
+    together = critic.q_of(readouts(critic), taken())
+    sentences = Steps.of(lengths(WORDS)).sentences_N
+
+    def cut(words_TB, column, more=0):
+        rows = words_TB[: int(lengths(words_TB)[column]) + more, column]
+        return rows.unsqueeze(1)
+
+    losses = [together.square().sum(), torch.zeros((), dtype=torch.float64)]
+    for column in range(3):
+        reference, words = cut(REFERENCE, column), cut(WORDS, column)
+        alone = critic.q_of(readouts(critic, reference, words), words[1:, 0])
+        torch.testing.assert_close(alone, together[sentences == column])
+        losses[1] = losses[1] + alone.square().sum()
+    gradients = [torch.autograd.grad(loss, list(critic.parameters())) for loss in losses]
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_no_dropout_even_in_training():
+    critic = make(n_encoders=2, dropout_enc=0.5).train()
+    assert torch.equal(readouts(critic), readouts(critic))
+
+
+def test_it_reads_the_reference_and_the_words_before():
+    critic = make()
+    q = critic.q_of_all(readouts(critic))
+    other = REFERENCE.clone()
+    other[1, 0] = 8
+    changed = (critic.q_of_all(readouts(critic, other)) - q).abs().amax(-1) > 1e-6
+    assert changed.tolist() == [True, False, False, True, False, True]  # all steps of the first sentence
+    words = WORDS.clone()
+    words[2, 0] = 6
+    changed = (critic.q_of_all(readouts(critic, words=words)) - q).abs().amax(-1) > 1e-6
+    assert changed.tolist() == [False, False, False, False, False, True]  # only what comes after that word
+
+
+def test_starting_from_the_actor_takes_what_fits():
+    actor = tiny_model(n_words=VOCABULARY - 4, out_logic="deep").dec
+    critic = make(spread=0)
+    taken_names = critic.start_from(actor)
+    assert torch.equal(critic.dec.emb.weight, actor.emb.weight)
+    assert torch.equal(critic.encoder.emb.weight, actor.emb.weight)
+    assert torch.equal(critic.dec.dec1.weight_hh, actor.dec1.weight_hh)
+    assert torch.equal(critic.dec.att["ref"].hid2ctx.weight, actor.att["src"].hid2ctx.weight)
+    assert not critic.dec.hid2out.weight.any()
+    assert not critic.dec.out2prob.bias.any()
+    assert "dec0.weight_ih" in taken_names
+    before = actor.emb.weight.clone()
+    with torch.no_grad():
+        critic.dec.emb.weight.add_(1)
+    assert torch.equal(actor.emb.weight, before)
+
+
+def test_its_loss_changes_neither_the_slow_copy_nor_the_actor():
+    critic = make()
+    slow = SlowCopy(critic)
+    target = slow.network.q_of(readouts(slow.network), taken())
+    assert not target.requires_grad
+    critic_loss(critic.q_of(readouts(critic), taken()).unsqueeze(0), target + 1).backward()
+    assert all(parameter.grad is None for parameter in slow.network.parameters())
+    assert all(parameter.grad is not None for parameter in critic.parameters())

@@ -1,0 +1,219 @@
+"""Every equation on three actions by hand; and where gradients go, and where they do not."""
+
+import math
+
+import pytest
+import torch
+
+from pysimt_sac.rl import losses
+from pysimt_sac.rl.steps import Steps
+
+LOG = math.log
+PI = torch.tensor([[0.5, 0.25, 0.25], [0.8, 0.1, 0.1]])
+LOG_PI = PI.log()
+Q = torch.tensor([[[1.0, 2.0, 4.0], [0.0, 1.0, 0.0]], [[3.0, 1.0, 2.0], [1.0, 0.0, 0.0]]])  # two critics, two steps
+ALPHA = 0.1
+H0 = 0.5 * LOG(2) + 0.5 * LOG(4)
+H1 = -(0.8 * LOG(0.8) + 0.2 * LOG(0.1))
+
+
+def test_the_policy_leaves_out_padding_and_beginning():
+    log_p = torch.tensor([[0.3, 0.2, 0.1, 0.25, 0.15]]).log()
+    found = losses.policy(log_p).exp()
+    assert found[0].tolist() == pytest.approx([0, 0, 0.2, 0.5, 0.3])
+    assert losses.entropy(losses.policy(log_p)).item() == pytest.approx(
+        -sum(p * LOG(p) for p in (0.2, 0.5, 0.3)), abs=1e-6
+    )
+
+
+def test_the_policy_stands_even_where_nearly_all_weight_is_on_padding():
+    logits = torch.tensor([[60.0, 60.0, 1.0, 2.0, 1.0]])
+    assert losses.policy(logits.log_softmax(-1)).exp()[0, 2:].tolist() == pytest.approx(
+        torch.tensor([1.0, 2.0, 1.0]).softmax(0).tolist(), abs=1e-5
+    )
+
+
+def test_the_support_is_the_likeliest_words_and_the_taken_one():
+    p = torch.tensor([[0.4, 0.3, 0.05, 0.1, 0.15], [0.4, 0.3, 0.05, 0.1, 0.15]])
+    support = losses.find_support(p.log(), torch.tensor([2, 3]), k=2)
+    assert support.words_NK.tolist() == [[4, 3, 2], [4, 3, 3]]
+    assert support.valid_NK.tolist() == [[True, True, True], [True, True, False]]
+    found = losses.restricted_policy(p.log(), support).exp()
+    assert found[0].tolist() == pytest.approx([0.5, 1 / 3, 1 / 6])
+    assert found[1].tolist() == pytest.approx([0.6, 0.4, 0.0])
+    expected = -(0.6 * LOG(0.6) + 0.4 * LOG(0.4))
+    assert losses.entropy(losses.restricted_policy(p.log(), support))[1].item() == pytest.approx(expected)
+
+
+def test_the_policy_on_a_support_needs_neither_other_words_nor_normalised_scores():
+    logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
+    support = losses.find_support(logits, torch.tensor([2, 3, 4, 5, 6, 7]), k=3)
+    alone = losses.policy_on_support(logits.gather(1, support.words_NK), support)
+    whole = losses.restricted_policy(logits.log_softmax(-1), support)
+    torch.testing.assert_close(alone[support.valid_NK], whole[support.valid_NK])
+
+
+def test_a_support_of_all_words_is_the_whole_policy():
+    log_p = torch.randn(6, 9, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
+    q = torch.randn(2, 6, 9, generator=torch.Generator().manual_seed(1))
+    support = losses.find_support(log_p, torch.tensor([2, 3, 4, 5, 6, 7]), k=50)
+    q_support = q.gather(2, support.words_NK.expand(2, -1, -1))
+    for equation in (losses.actor_loss, lambda log_pi, q, alpha: losses.soft_value(q, log_pi, alpha)):
+        whole = equation(losses.policy(log_p), q, ALPHA)
+        torch.testing.assert_close(equation(losses.restricted_policy(log_p, support), q_support, ALPHA), whole)
+
+
+def test_entropy():
+    assert losses.entropy(LOG_PI).tolist() == pytest.approx([H0, H1])
+
+
+def test_soft_value():
+    # the smaller of the two critics: 1, 1, 2 and 0, 0, 0
+    expected = [0.5 * 1 + 0.25 * 1 + 0.25 * 2 + ALPHA * H0, ALPHA * H1]
+    assert losses.soft_value(Q, LOG_PI, ALPHA).tolist() == pytest.approx(expected)
+
+
+def test_expectations_are_sums_not_means_over_the_vocabulary():
+    many = torch.full((1, 1000), 1 / 1000).log()
+    assert losses.soft_value(torch.ones(2, 1, 1000), many, 0.0).item() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_td_target_has_no_value_after_an_end():
+    found = losses.td_target(
+        torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), torch.tensor([False, True]), gamma=0.5
+    )
+    assert found.tolist() == [6, 2]
+
+
+# <bos> a <eos> and <bos> a b: one has ended and one was cut off; both have two steps. A third has one step.
+STEPS = Steps.of(torch.tensor([3, 3, 2]))
+
+
+def test_soft_returns_by_hand():
+    rewards = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])  # first steps of the three, second steps of two
+    entropies = torch.tensor([9.0, 9.0, 9.0, 0.5, 1.0])  # a first step's own entropy is in no return
+    found = losses.soft_returns(rewards, entropies, STEPS, gamma=0.5, alpha=ALPHA)
+    assert found.tolist() == pytest.approx([1 + 0.5 * (0.05 + 4), 2 + 0.5 * (0.1 + 5), 3, 4, 5])
+
+
+def test_soft_returns_are_td_targets_of_a_critic_that_knows_them():
+    steps = Steps.of(torch.tensor([5, 3, 2, 4]))
+    rewards, entropies = torch.rand(2, len(steps), generator=torch.Generator().manual_seed(0)).unbind()
+    returns = losses.soft_returns(rewards, entropies, steps, 0.9, ALPHA)
+    # on one sampled path, V(s) is the return from s and the entropy at s
+    target = losses.td_target(rewards, steps.following(returns + ALPHA * entropies), steps.ends_N, 0.9)
+    torch.testing.assert_close(target, returns)
+
+
+def test_without_discount_and_entropy_the_return_is_what_is_left_of_the_score():
+    steps = Steps.of(torch.tensor([4, 3]))
+    potentials_TB = torch.tensor([[0.1, 0.5], [0.4, 0.2], [0.3, 0.2]])
+    before_TB = torch.cat((torch.zeros(1, 2), potentials_TB[:-1]))
+    rewards = steps.flatten(potentials_TB - before_TB)
+    found = losses.soft_returns(rewards, torch.zeros_like(rewards), steps, 1.0, ALPHA)
+    torch.testing.assert_close(found, steps.flatten(potentials_TB[-1] - before_TB))
+
+
+def test_clipped_targets_by_hand():
+    # c = 10; R_{t-1} = 0.2: between -2 and 8 and what the entropies can add
+    found = losses.clip_target(
+        torch.tensor([-5.0, 1.0, 9.0, 20.0]), torch.full((4,), 0.2), torch.full((4,), 10.0), torch.full((4,), 1.5)
+    )
+    assert found.tolist() == pytest.approx([-2, 1, 9, 9.5])
+
+
+def test_critic_loss_is_the_sum_of_the_critics_mean_squared_errors():
+    q = torch.tensor([[1.0, 2.0], [0.0, 5.0]])
+    assert losses.critic_loss(q, torch.tensor([1.0, 4.0])).item() == pytest.approx(4 / 2 + (1 + 1) / 2)
+
+
+def test_penalties_on_the_spread_of_q():
+    q = torch.tensor([[1.0, 2.0, 6.0], [0.0, 0.0, 0.0]])  # mean 3: 4 + 1 + 9 = 14
+    assert losses.spread_penalty(q).item() == pytest.approx(14 / 2)
+    assert losses.variance_penalty(q).item() == pytest.approx(14 / 3 / 2)
+
+
+def test_actor_loss():
+    first = 0.5 * (ALPHA * LOG(0.5) - 1) + 0.25 * (ALPHA * LOG(0.25) - 1) + 0.25 * (ALPHA * LOG(0.25) - 2)
+    assert losses.actor_loss(LOG_PI, Q, ALPHA).item() == pytest.approx((first - ALPHA * H1) / 2)
+
+
+def test_the_actors_optimum_is_the_boltzmann_policy():
+    q = torch.tensor([[[1.0, 0.5, 0.2]]])
+    logits = torch.zeros(1, 3, requires_grad=True)
+    optimizer = torch.optim.Adam([logits], lr=0.05)
+    for _ in range(400):
+        optimizer.zero_grad()
+        losses.actor_loss(logits.log_softmax(-1), q, 0.5).backward()
+        optimizer.step()
+    torch.testing.assert_close(logits.softmax(-1), (q[0] / 0.5).softmax(-1), atol=1e-3, rtol=0)
+
+
+def test_temperature_loss_and_its_direction():
+    alpha = torch.tensor(ALPHA, requires_grad=True)
+    loss = losses.temperature_loss(alpha, LOG_PI, target_entropy=1.0)
+    assert loss.item() == pytest.approx(ALPHA * ((H0 - 1) + (H1 - 1)) / 2)
+    (gradient,) = torch.autograd.grad(loss, alpha)
+    assert gradient.item() == pytest.approx((H0 + H1) / 2 - 1)  # entropy below the aim: alpha rises
+
+
+def test_explained_variance():
+    realised = torch.tensor([1.0, 2.0, 3.0])
+    assert losses.explained_variance(realised + 5, realised).item() == pytest.approx(1)
+    assert losses.explained_variance(torch.full((3,), 2.0), realised).item() == pytest.approx(0)
+    assert losses.explained_variance(-realised, realised).item() == pytest.approx(-3)
+    assert losses.explained_variance(realised, torch.ones(3)).isnan()
+
+
+def test_ranking_accuracy():
+    realised = torch.tensor([[1.0, 2.0, 3.0], [1.0, 1.0, 2.0]])  # five pairs differ
+    assert losses.ranking_accuracy(realised * 2 - 7, realised).item() == 1
+    assert losses.ranking_accuracy(-realised, realised).item() == 0
+    predicted = torch.tensor([[1.0, 3.0, 2.0], [1.0, 9.0, 1.0]])  # right: 1-2, 1-3; half: 4-6
+    assert losses.ranking_accuracy(predicted, realised).item() == pytest.approx(2.5 / 5)
+
+
+# Gradients
+
+
+def leaf(values):
+    return values.clone().requires_grad_()
+
+
+def test_the_critics_loss_moves_the_critics_alone():
+    q, target = leaf(torch.tensor([[1.0, 2.0]])), leaf(torch.tensor([0.0, 0.0]))
+    losses.critic_loss(q, target).backward()
+    assert q.grad.tolist() == [[1, 2]]
+    assert target.grad is None
+
+
+def test_the_actors_loss_moves_the_actor_alone():
+    logits, q = leaf(LOG_PI), leaf(Q)
+    losses.actor_loss(logits.log_softmax(-1), q, ALPHA).backward()
+    assert q.grad is None
+    # d/dx_b of sum_a pi [alpha log pi - q] = pi_b (f_b - mean f) with f = alpha log pi - q, over two steps
+    f = ALPHA * LOG_PI - Q.amin(0)
+    expected = PI * (f - (PI * f).sum(-1, keepdim=True)) / 2
+    torch.testing.assert_close(logits.grad, expected)
+
+
+def test_the_temperatures_loss_moves_the_temperature_alone():
+    log_pi, alpha = leaf(LOG_PI), leaf(torch.tensor(ALPHA))
+    losses.temperature_loss(alpha, log_pi, 1.0).backward()
+    assert alpha.grad is not None
+    assert log_pi.grad is None
+
+
+def test_words_outside_the_support_get_no_gradient_and_no_gradient_is_nan():
+    logits = leaf(torch.tensor([[5.0, 4.0, 1.0, 2.0, 3.0, 0.5], [5.0, 4.0, 1.0, 2.0, 3.0, 0.5]]))
+    log_p = logits.log_softmax(-1)
+    support = losses.find_support(log_p, torch.tensor([5, 4]), k=2)  # words 4, 3, 5; then 4, 3
+    q = torch.tensor([1.0, 0.0, 2.0]).expand(2, 2, 3)
+    losses.actor_loss(losses.restricted_policy(log_p, support), q, ALPHA).backward()
+    torch.testing.assert_close(logits.grad[:, :3], torch.zeros(2, 3))
+    assert logits.grad[0, 3:].abs().min() > 0
+    assert logits.grad[1, 5] == 0  # valid only where it was taken
+    whole = leaf(logits.detach())
+    losses.actor_loss(losses.policy(whole.log_softmax(-1)), torch.zeros(2, 2, 6), ALPHA).backward()
+    assert whole.grad.isfinite().all()
+    assert whole.grad[:, :2].abs().max() < 1e-6
