@@ -23,7 +23,7 @@ demo: $(READY)
 	$(BIN)/python experiments/demo.py
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 # pysimt itself, checked out at PYSIMT, as the oracle; it needs two packages that nothing else here does.
 test-pysimt: $(READY)
