@@ -35,11 +35,12 @@ class NoJournal:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that training needs, by purpose."""
+    """Bytes that training needs, by purpose; `learner` is what a model keeps beside its weights, such as critics."""
 
     weights: int
     gradients: int
     optimizer: int
+    learner: int
     activations: int
 
     def __str__(self) -> str:
@@ -130,11 +131,14 @@ def try_largest_batch(model: Any, corpus: ParallelCorpus, optimizer: Optimizer, 
     loss.backward()
     if not bool(torch.isfinite(loss + optimizer.clip())):
         raise UserError("the first loss or gradient is not finite", model.opts.filename, "look at the model's options")
+    for parameter in optimizer.parameters:
+        if parameter.grad is None:  # not yet trained in the first update, but it will be
+            parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
     logger.info(f"Largest batch: {batch.size} pairs, {out['n_items']} target words, loss {loss.item():.3f} per word")
     memory = measure_memory(model, optimizer, kept.bytes)
     logger.info(f"Memory for training, with that batch: {memory}; the whole process: {peak_memory(device)} on {device}")
-    saved = memory.weights + memory.optimizer
+    saved = memory.weights + memory.optimizer + memory.learner
     logger.info(
         f"Disk: {in_units(2 * saved)} for two saved states, {in_units(memory.weights)} for each checkpoint; "
         f"{free_space(Path(model.opts.train['save_path']))} are free"
@@ -164,13 +168,22 @@ class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
 
 def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> Memory:
     """The memory of an update that has been made."""
+    return Memory(
+        weights=n_bytes_of(list(model.parameters())),
+        gradients=n_bytes_of([parameter.grad for parameter in model.parameters()]),
+        optimizer=n_bytes_of(list(optimizer.torch_optimizer.state.values())),
+        learner=n_bytes_of(model.training_state()),
+        activations=activations,
+    )
 
-    def size(tensors: Any) -> int:
-        return sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
 
-    states = [value for state in optimizer.torch_optimizer.state.values() for value in state.values()]
-    gradients = [parameter.grad for parameter in model.parameters()]
-    return Memory(size(model.parameters()), size(gradients), size(states), activations)
+def n_bytes_of(value: Any) -> int:
+    """The memory of all tensors in nested lists and dictionaries."""
+    if isinstance(value, dict):
+        return n_bytes_of(list(value.values()))
+    if isinstance(value, list | tuple):
+        return sum(n_bytes_of(item) for item in value)
+    return value.nbytes if isinstance(value, Tensor) else 0
 
 
 def peak_memory(device: torch.device) -> str:

@@ -37,7 +37,9 @@ def test_memory_is_counted_by_purpose(toy, pysimt):
     weights = 4 * sum(parameter.numel() for parameter in model.parameters())
     adam = 2 * weights + 4 * len(list(model.parameters()))
     told = pysimt("train", "-C", toy.config, "--check").err
-    expected = f"weights {in_units(weights)}, gradients {in_units(weights)}, optimizer {in_units(adam)}, activations "
+    expected = (
+        f"weights {in_units(weights)}, gradients {in_units(weights)}, optimizer {in_units(adam)}, learner 0 bytes, "
+    )
     assert expected in told
 
 
