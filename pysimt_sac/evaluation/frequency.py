@@ -134,9 +134,13 @@ def analyse_frequency(
     return FrequencyAnalysis(training.total(), len(training), rare_limit, measure, everything, tuple(improved))
 
 
-def frequency_figure(analysis: FrequencyAnalysis, group: Group) -> Figure:
-    """The paper's figure for one group of sentences; a text looks the same in the figures of all groups."""
-    styles = {text.name: system_style(number) for number, text in enumerate(analysis.all.texts[1:])}
+def frequency_figure(analysis: FrequencyAnalysis, group: Group, systems: Sequence[str] = ()) -> Figure:
+    """The paper's figure for one group of sentences; a text looks the same in the figures of all groups.
+
+    `systems` are all systems of a report in their order, where this analysis may lack some.
+    """
+    names = systems or [text.name for text in analysis.all.texts[1:]]
+    styles = {name: system_style(number) for number, name in enumerate(names)}
     styles[REFERENCE] = REFERENCE_STYLE
     return Figure(
         title=f"Training frequency of produced words: {group.title}",

@@ -98,7 +98,7 @@ def analyse_set(
         for number, group in enumerate(frequency.groups()):
             file = f"frequency-{file_name(one.name)}{f'-{number}' if number else ''}"
             caption = group.title[0].upper() + group.title[1:]
-            figures.append(NamedFigure("frequency", file, frequency_figure(frequency, group), caption))
+            figures.append(NamedFigure("frequency", file, frequency_figure(frequency, group, names), caption))
     return SetReport(
         name=one.name,
         sentences=len(references),

@@ -142,7 +142,7 @@ def scores_section(data: ReportData) -> str:
             f"<b>Bold</b>: the best. ± standard deviation of the runs. Below: difference from "
             f"{escape(data.systems[0])} and p, two-sided, by {resampling.shuffles:,} shuffles; * p ≤ {SIGNIFICANT}.",
         )
-    if min(data.runs) == 1:
+    if 1 in data.runs:
         notes.append("A system with one run: whether another seed would give the same, this cannot tell.")
     inside = "".join(score_table(one.comparison) for one in data.sets)
     return section("scores", "Scores", inside + notes_list(notes))

@@ -138,6 +138,23 @@ def test_curves_of_one_system_look_alike(tmp_path):
     assert [named.caption for named in figures.values()] == ["Validation BLEU", "Learning rate", "Actor entropy"]
 
 
+def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_others_keep_their_looks(tmp_path):
+    full = make_request(tmp_path, 20, ["one", "two", "three"])
+    outputs = {**full.outputs, ("one", "more"): full.outputs["one", "test"]}
+    outputs["three", "more"] = full.outputs["three", "test"]
+    files = {"test": full.sources["test"], "more": full.sources["test"]}
+    references = {"test": full.references["test"], "more": full.references["test"]}
+    given = gather(Request(outputs=outputs, sources=files, references=references, training=full.training))
+    assert "more: 'two' has no translation of it" in given.warnings
+    test, more = analyse(given, [BleuMetric()], QUICK).sets
+    assert more.browser["systems"] == ["one", "three"]
+    looks = [
+        {line.name: named.figure.style_of(number) for number, line in enumerate(named.figure.series)}
+        for named in (test.figures[0], more.figures[0])
+    ]
+    assert looks[1] == {name: style for name, style in looks[0].items() if name != "two"}
+
+
 def test_names_of_runs(tmp_path):
     folder = tmp_path / "demo=1"
     folder.mkdir()

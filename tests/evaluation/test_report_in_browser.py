@@ -211,6 +211,12 @@ def test_by_keyboard(page):
     assert page.run(SHOWN) == list(range(20, 40))
 
 
+def test_what_is_out_of_sight_is_laid_out_when_there_is_time(page):
+    change(page, "query", "a")
+    page.run("new Promise(done => requestIdleCallback(done))")
+    assert page.run("document.getElementById('list').className") == ""
+
+
 def test_prints(page):
     assert page.pdf().startswith(b"%PDF")
     page.call("Emulation.setEmulatedMedia", media="print")

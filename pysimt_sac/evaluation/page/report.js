@@ -140,14 +140,18 @@
     return marks;
   }
 
-  // For each word the class of the translation of an ambiguous word that it belongs to, or "".
+  // For each word the class of the translation of an ambiguous word that it belongs to, or "". The words after the
+  // first of a longer translation are "more" of it.
   function senses(words, cases, right, wrong) {
     const marks = words.map(() => "");
     const lower = words.map((word) => word.toLowerCase());
     const markForm = (form, kind) => {
       const parts = form.split(" ");
       for (let start = 0; start + parts.length <= lower.length; start++) {
-        if (parts.every((part, offset) => lower[start + offset] === part)) marks.fill(kind, start, start + parts.length);
+        if (parts.every((part, offset) => lower[start + offset] === part)) {
+          marks.fill(`${kind} more`, start, start + parts.length);
+          marks[start] = kind;
+        }
       }
     };
     for (const one of cases) {
@@ -166,7 +170,7 @@
       if (place) line.append(" ");
       const kind = kinds[place] || (different[place] ? "differs" : "");
       if (!kind) line.append(word);
-      else line.append(element("mark", kind, (kinds[place - 1] === kind ? "" : SIGNS[kind] || "") + word));
+      else line.append(element("mark", kind, (SIGNS[kind] || "") + word));
     });
     if (!words.length) line.append(element("em", "", "(empty)"));
     return line;
@@ -220,7 +224,12 @@
     const set = data.sets[state.set];
     const start = state.page * PAGE;
     const lines = state.found.slice(start, start + PAGE);
-    at("list").replaceChildren(...lines.map((line) => sentence(set, line)));
+    const list = at("list");
+    list.replaceChildren(...lines.map((line) => sentence(set, line)));
+    // What is in sight is laid out at once, the rest when there is time.
+    list.className = "fresh";
+    const whenIdle = window.requestIdleCallback || setTimeout;
+    whenIdle(() => { list.className = ""; });
     const total = state.found.length;
     at("count").textContent = total
       ? `${start + 1}–${start + lines.length} of ${total} sentences; scores: sentence ${data.measure.toUpperCase()}`
