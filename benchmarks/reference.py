@@ -6,7 +6,6 @@ batches are grouped by source length alone. Same mathematics, same weights, same
 
 import itertools
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -30,17 +29,6 @@ class ReferenceNMT(SimultaneousNMT):
             log_p, h = self.dec.f_next(states, self.dec.get_emb(now), h)
             loss = loss + nn.functional.nll_loss(log_p, after, ignore_index=0, reduction="sum")
         return {"loss": loss, "n_items": int(words[1:].ne(0).sum())}
-
-
-def batches_by_source_length(corpus, epoch):
-    """The batches of an epoch when only source lengths count."""
-    rng = np.random.default_rng(epoch)
-    order = rng.permutation(len(corpus.key))
-    batches = []
-    for length in np.unique(corpus.key):
-        bucket = order[corpus.key[order] == length]
-        batches += [bucket[start : start + corpus.batch_size] for start in range(0, len(bucket), corpus.batch_size)]
-    return [batches[index] for index in rng.permutation(len(batches))]
 
 
 def greedy_step_by_step(model, batch, max_len):

@@ -14,8 +14,9 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
-from reference import ReferenceNMT, batches_by_source_length, beam_step_by_step, greedy_step_by_step
+from reference import ReferenceNMT, beam_step_by_step, greedy_step_by_step
 from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, temporary_folder, update_flops
 
 from pysimt_sac.engine.checkpoint import load_checkpoint
@@ -98,8 +99,20 @@ def pysimt_model(corpus: Corpus):
     return model
 
 
+def same_sentences(data, n_batches: int):
+    """Batches of the same sentences of some source lengths: grouped by target length, too, and not."""
+    lengths = np.quantile(data.key, [0.15, 0.5, 0.85]).astype(int)
+    chosen = [np.flatnonzero(data.key == length)[: n_batches * data.batch_size // 3] for length in np.unique(lengths)]
+    size, ours, by_source = data.batch_size, [], []
+    for bucket in chosen:
+        sorted_ = bucket[np.argsort(data.other[bucket], kind="stable")]
+        ours += [sorted_[start : start + size] for start in range(0, len(bucket), size)]
+        by_source += [bucket[start : start + size] for start in range(0, len(bucket), size)]
+    return ours, by_source
+
+
 def measure_training(corpus: Corpus, rounds: int, n_batches: int) -> dict:
-    """The same batches through each trainer; then the time of an epoch of each one's own batches, from a sample."""
+    """The same batches through each trainer; then the same sentences in each one's own batches, scaled to an epoch."""
     model = corpus.model()
     data = model.load_data("train", PAPER_TRAINING["batch_size"])
     reference = ReferenceNMT(corpus.options())
@@ -109,10 +122,8 @@ def measure_training(corpus: Corpus, rounds: int, n_batches: int) -> dict:
     theirs = pysimt_model(corpus)
     if theirs is not None:
         trainers["pysimt"] = plain_trainer(theirs)
-    ours, by_source = data.batches(1), batches_by_source_length(data, 1)
-    every = max(1, len(ours) // n_batches)
-    sample = [data[indices] for indices in ours[::every][:n_batches]]
-    sample_by_source = [data[indices] for indices in by_source[::every][:n_batches]]
+    ours, by_source = same_sentences(data, n_batches)
+    sample, sample_by_source = [data[indices] for indices in ours], [data[indices] for indices in by_source]
 
     def run(update, batches):
         for batch in batches:
@@ -135,9 +146,8 @@ def measure_training(corpus: Corpus, rounds: int, n_batches: int) -> dict:
         for batch in sample
     )
     result["seconds per update"] = {name: spent / len(sample) for name, spent in same.items()}
-    result["seconds per epoch"] = {
-        name: spent / len(sample) * (len(ours) if name == "engine" else len(by_source)) for name, spent in own.items()
-    }
+    n_sentences = sum(batch.size for batch in sample)
+    result["seconds per epoch"] = {name: spent / n_sentences * len(data) for name, spent in own.items()}
     result["matrix peak GFLOP/s"] = max(peak)
     result["engine GFLOP/s"] = flops / same["engine"] / 1e9
     result["share of peak"] = result["engine GFLOP/s"] / max(peak)
@@ -280,7 +290,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--compare", type=Path, help="JSON of an older run")
     args = parser.parse_args()
-    rounds = 2 if args.quick else 5
+    rounds = 3 if args.quick else 5
     torch.manual_seed(1)
     with temporary_folder() as folder:
         corpus = find_corpus(Path(folder))
