@@ -4,7 +4,6 @@ Reading (`read_config`) only parses. `check_config` validates against the declar
 """
 
 import ast
-import copy
 import dataclasses
 import os
 import warnings
@@ -56,8 +55,8 @@ class Options:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any], overrides: Iterable[str] = ()) -> "Options":
-        """The options of a checkpoint, ours or pysimt's, with overrides on top."""
-        sections = {name: copy.deepcopy(stored[name]) for name in stored["sections"] if name in stored}
+        """The options of a checkpoint, ours or pysimt's (whose paths become strings), with overrides on top."""
+        sections = {name: plain(stored[name]) for name in stored["sections"] if name in stored}
         options = cls(str(stored.get("filename", "")), sections)
         options.override(overrides)
         return options

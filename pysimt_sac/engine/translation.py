@@ -4,7 +4,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
@@ -80,7 +80,7 @@ def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Voc
         return checkpoint.vocabularies
     for side in sides:
         path = options.vocabulary.get(side)
-        if not (isinstance(path, str | PurePath) and kind_of(Path(path)) == "file"):
+        if not (isinstance(path, str | Path) and kind_of(Path(path)) == "file"):
             todo = f"name it with -x vocabulary.{side}:FILE, or translate in the folder where the model was trained"
             raise UserError(f"the vocabulary {path} is not there", checkpoint.path, todo)
     return None
