@@ -26,19 +26,21 @@ class Hypothesis(NamedTuple):
 class Stepper:
     """One decoder step at a time, for K hypotheses of each of B sentences."""
 
-    def __init__(self, dec: Any, states: States, suppress_unk: bool = False) -> None:
-        self.dec = dec
+    def __init__(self, dec: Any, states: States, suppress_unk: bool = False, normalise: bool = True) -> None:
+        """normalise: answer with log-probabilities; without it, with what they are before the softmax."""
+        self.dec, self.normalise = dec, normalise
         self.forbidden = [PAD, BOS, UNK] if suppress_unk else [PAD, BOS]
         self.memory = self.dec.remember(states)
         self.h_BKH: Tensor | None = None
 
     def logits(self, words_BK: Tensor) -> Tensor:
-        """Unnormalised log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
+        """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
         emb_BKE = self.dec.get_emb(words_BK)
         self.h_BKH, context_BKH = self.dec.step(self.memory, emb_BKE, self.h_BKH)
         logits_BKV: Tensor = self.dec.out2prob(self.dec.readout(self.h_BKH, emb_BKE, context_BKH))
-        # The probabilities of forbidden words are not handed to the others, as in pysimt: normalise first.
-        logits_BKV -= logits_BKV.logsumexp(-1, keepdim=True)
+        if self.normalise:
+            # The probabilities of forbidden words are not handed to the others, as in pysimt: normalise first.
+            logits_BKV = logits_BKV.log_softmax(-1)
         logits_BKV[..., self.forbidden] = -math.inf
         return logits_BKV
 
@@ -84,18 +86,24 @@ def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothe
 
 
 @torch.no_grad()
-def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Any) -> list[Hypothesis]:
-    """Extend one hypothesis per sentence until its `<eos>`; `choose(log_p_BV, sentences, step)` picks the words."""
-    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk)
+def follow(
+    model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Any, scores: bool = True
+) -> list[Hypothesis]:
+    """Extend one hypothesis per sentence until its `<eos>`; `choose(log_p_BV, sentences, step)` picks the words.
+
+    Without `scores`, the hypotheses have none (nan), and log-probabilities are not normalised.
+    """
+    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk, normalise=scores)
     device = stepper.memory.mask_BS.device
     sentences = torch.arange(batch.size, device=device)
     words_B = torch.full((batch.size,), BOS, device=device)
     chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
-    total_B = torch.zeros(batch.size, device=device)
+    total_B = torch.full((batch.size,), 0.0 if scores else math.nan, device=device)
     for step in range(max_len):
         log_p_BV = stepper.logits(words_B.unsqueeze(1)).squeeze(1)
         words_B = choose(log_p_BV, sentences, step)
-        total_B[sentences] += log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
+        if scores:
+            total_B[sentences] += log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
         chosen_BT[sentences, step] = words_B
         open_ = words_B.ne(EOS).nonzero().squeeze(1)
         if len(open_) == 0:
@@ -106,9 +114,11 @@ def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Any
     return [finish(words, score) for words, score in zip(chosen_BT.tolist(), total_B.tolist(), strict=True)]
 
 
-def greedy_search(model: Any, batch: Any, max_len: int = 100, suppress_unk: bool = False) -> list[Hypothesis]:
-    """The likeliest next word at every step."""
-    return follow(model, batch, max_len, suppress_unk, lambda log_p_BV, sentences, step: log_p_BV.argmax(-1))
+def greedy_search(
+    model: Any, batch: Any, max_len: int = 100, suppress_unk: bool = False, scores: bool = False
+) -> list[Hypothesis]:
+    """The likeliest next word at every step; for that alone no softmax is needed."""
+    return follow(model, batch, max_len, suppress_unk, lambda log_p_BV, sentences, step: log_p_BV.argmax(-1), scores)
 
 
 def sample(

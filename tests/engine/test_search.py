@@ -56,7 +56,7 @@ def test_a_beam_of_full_width_is_exhaustive_search(model, lp_alpha):
 def test_a_beam_of_one_is_greedy_search(model):
     batch = tiny_batch(model, tiny_sentences(6, n_words=2))
     beams = beam_search(model, batch, beam_size=1, max_len=10)
-    for (hypothesis,), greedy in zip(beams, greedy_search(model, batch, 10), strict=True):
+    for (hypothesis,), greedy in zip(beams, greedy_search(model, batch, 10, scores=True), strict=True):
         assert hypothesis.words == greedy.words
         assert hypothesis.score == pytest.approx(greedy.score, abs=1e-5)
 
