@@ -147,3 +147,19 @@ class Page:
     def pdf(self) -> bytes:
         """The page as it prints."""
         return base64.b64decode(self.call("Page.printToPDF")["data"])
+
+
+def change(page: Page, name: str, value: str) -> float:
+    """Set a control as a person does, and return the milliseconds until the page is laid out again."""
+    milliseconds: float = page.run(
+        f"""(() => {{
+            const control = document.getElementById({name!r}), value = {value!r};
+            document.getElementById("count").scrollIntoView();
+            if (control.type === "checkbox") control.checked = Boolean(value); else control.value = value;
+            const start = performance.now();
+            control.dispatchEvent(new Event("input", {{bubbles: true}}));
+            document.body.getBoundingClientRect();
+            return performance.now() - start;
+        }})()"""
+    )
+    return milliseconds

@@ -1,15 +1,14 @@
-"""The report in a real browser: quiet, self-contained, text as text, quick, usable by keyboard, wide and narrow."""
+"""The report in a real browser: quiet, self-contained, text as text, usable by keyboard, wide and narrow."""
 
 import pytest
 
 from pysimt_sac.evaluation.report_page import render_page
-from tests.evaluation.browser import CHROMIUM, Browser
+from tests.evaluation.browser import CHROMIUM, Browser, change
 from tests.evaluation.reporting import NASTY, NASTY_NAME, make_report
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt install chromium)")
 
 SYSTEMS = ["base", NASTY_NAME, "third", "fourth", "fifth"]
-MOST_MILLISECONDS = 200
 SHOWN = "[...document.querySelectorAll('#list li h3')].map(h => parseInt(h.textContent.split(' ')[1]) - 1)"
 
 
@@ -35,30 +34,6 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def page(browser, address):
     return browser.open(address)
-
-
-def change(page, name, value):
-    """Set a control as a person does, and return the milliseconds until the page is laid out again."""
-    return page.run(
-        f"""(() => {{
-            const control = document.getElementById({name!r}), value = {value!r};
-            document.getElementById("count").scrollIntoView();
-            if (control.type === "checkbox") control.checked = Boolean(value); else control.value = value;
-            const start = performance.now();
-            control.dispatchEvent(new Event("input", {{bubbles: true}}));
-            document.body.getBoundingClientRect();
-            return performance.now() - start;
-        }})()"""
-    )
-
-
-def quickest(page, name, value, other):
-    """The milliseconds that a change takes when the machine has nothing else to do, as far as three tries can tell."""
-    tries = []
-    for _ in range(3):
-        change(page, name, other)
-        tries.append(change(page, name, value))
-    return min(tries)
 
 
 @pytest.mark.parametrize("width", [400, 1600])
@@ -109,14 +84,13 @@ def test_text_stays_text(page):
 
 def test_filter_by_word(page, data):
     browser_data = data.sets[0].browser
-    taken = quickest(page, "query", "UFER", "")
+    change(page, "query", "UFER")
     texts = zip(browser_data["source"], browser_data["reference"], *browser_data["outputs"], strict=True)
     expected = [
         line for line, own in enumerate(texts) if any(word.startswith("ufer") for t in own for word in t.split())
     ]
     assert page.run(SHOWN) == expected[:20]
     assert page.run("document.getElementById('count').textContent").startswith(f"1–20 of {len(expected)} sentences")
-    assert taken < MOST_MILLISECONDS
     change(page, "where", "source")
     assert page.run("document.getElementById('count').textContent") == "No sentence fits."
     change(page, "query", "sho bank")
@@ -129,7 +103,7 @@ def test_filter_by_word(page, data):
 
 
 def test_filter_by_ambiguous_word(page):
-    assert quickest(page, "word", "=bank", "") < MOST_MILLISECONDS
+    change(page, "word", "=bank")
     assert page.run(SHOWN) == list(range(0, 200, 10))
     assert page.run("document.querySelector('#list mark.wrong').textContent") == "✗\u00a0bank"
     assert page.run("document.querySelector('#list mark.right').textContent") == "✓\u00a0ufer"
@@ -143,7 +117,7 @@ def test_filter_by_ambiguous_word(page):
 
 @pytest.mark.parametrize("sort", ["+4", "-4", "s0"])
 def test_sort_by_improvement(page, data, sort):
-    assert quickest(page, "sort", sort, "line") < MOST_MILLISECONDS
+    change(page, "sort", sort)
     scores = data.sets[0].browser["scores"]
     gain = [new - old for new, old in zip(scores[4], scores[0], strict=True)]
     values = {"+4": [-value for value in gain], "-4": gain, "s0": scores[0]}[sort]
