@@ -116,7 +116,7 @@ def actor_loss(log_pi_NA: Tensor, q_INA: Tensor, alpha: float | Tensor) -> Tenso
     return (log_pi_NA.exp() * (alpha * log_pi_NA - q_INA.detach().amin(0))).sum(-1).mean()
 
 
-def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float) -> Tensor:
+def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float | Tensor) -> Tensor:
     """J(alpha) = mean_t sum_a pi(a|s_t) (-alpha (log pi(a|s_t) + Hbar)); it falls while entropy exceeds Hbar."""
     log_pi_NA = log_pi_NA.detach()
     return (log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1).mean()

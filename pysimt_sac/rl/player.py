@@ -1,12 +1,21 @@
 """Playing: the actor translates a batch by sampling, and the translations are rewarded."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
-from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, permute
+from pysimt_sac.rewards import Rewarder, RewardOptions, Rewards, Translations, permute
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import network_mode, sample_rollout, step_limits
+from pysimt_sac.rl.rollout import Rollout, network_mode, sample_rollout, step_limits
+
+
+class Judged(NamedTuple):
+    """A rewarded rollout: as the networks see it, in words, and what it earned."""
+
+    experience: Experience
+    translations: Translations
+    earned: Rewards
 
 
 class Player:
@@ -18,22 +27,38 @@ class Player:
         self.longest, self.dropout, self.permuted = longest, dropout, permuted
         self.generator = torch.Generator().manual_seed(seed)
         self.figures: dict[str, float] = {}
+        self.last: Translations | None = None
 
     def play(self, model: Any, batch: Any, alpha: float, update: int) -> Experience:
         """Sample a translation of every source of a batch, and say what it earned."""
-        reference_TB = batch[model.tl]
+        judged = self.judge(model, batch, self.roll_out(model, batch, self.generator), alpha, update, self.generator)
+        self.note(judged.translations, judged.earned.parts)
+        return judged.experience
+
+    def roll_out(
+        self, model: Any, batch: Any, generator: torch.Generator | None, forced_TB: Tensor | None = None
+    ) -> Rollout:
+        """Translations without gradient: sampled, or without a generator greedy; forced_TB: words they begin with."""
         lengths_B = model.host_lengths(batch, model.tl)
         with torch.no_grad(), network_mode(model, self.dropout):
             limits_B = step_limits(lengths_B, self.longest)
-            rollout = sample_rollout(model.dec, model.states_of(batch), limits_B, self.generator)
+            if forced_TB is not None:  # what is given must fit
+                limits_B = limits_B.maximum(forced_TB.ne(0).sum(0).cpu())
+            return sample_rollout(model.dec, model.states_of(batch), limits_B, generator, forced_TB)
+
+    def judge(
+        self, model: Any, batch: Any, rollout: Rollout, alpha: float, update: int = 0,
+        generator: torch.Generator | None = None,
+    ) -> Judged:  # fmt: skip
+        """What the sampled translations of a batch are worth."""
+        reference_TB = batch[model.tl]
         translations = Translations.from_ids(rollout.words_TB, reference_TB, model.trg_vocab_tokens)
         earned = self.rewarder(translations, alpha)
         if self.permuted:
-            order = torch.randperm(batch.size, generator=self.generator).tolist()
+            order = torch.randperm(batch.size, generator=generator).tolist()
             earned = permute(earned, translations.steps, order)
-        self.note(translations, earned.parts)
         device = reference_TB.device
-        return Experience(
+        experience = Experience(
             batch[model.sl],
             reference_TB,
             rollout.words_TB,
@@ -42,9 +67,11 @@ class Player:
             rollout.ended_B,
             born=update,
         )
+        return Judged(experience, translations, earned)
 
     def note(self, translations: Translations, parts: dict[str, Any]) -> None:
         """Keep what a person wants to see of the last batch."""
+        self.last = translations
         words = sum(map(len, translations.hypotheses))
         self.figures = {f"reward_{name}": float(values.mean()) for name, values in parts.items()}
         self.figures["length_ratio"] = words / max(1, sum(map(len, translations.references)))
