@@ -1,6 +1,6 @@
 """Measure training and search, alternating what is compared in one run so that the machine's drift cancels.
 
-    python benchmarks/run.py [--quick] [--out FILE.json] [--compare OLDER.json]
+    python benchmarks/run.py [--quick] [--only PART] [--out FILE.json] [--compare OLDER.json]
 
 Prints ratios, GFLOP/s and the share of this machine's matrix-product peak, measured in the same minutes.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from algorithms import measure_algorithms, show_algorithms
 from reference import ReferenceNMT, beam_step_by_step, greedy_step_by_step
 from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, temporary_folder, update_flops
 
@@ -259,9 +260,7 @@ def measure_growth(quick: bool) -> list[dict]:
     return rows
 
 
-def show(report: dict, older: dict | None) -> None:
-    training, search = report["training"], report["search"]["sentences per second"]
-    print(f"\n{report['machine']}; {report['corpus']}; batch 64, the paper's sizes; best of {report['rounds']} rounds")
+def show_training(training: dict) -> None:
     print(f"\n{'training':<24}{'s/update':>10}{'ratio':>8}{'min/epoch':>12}{'ratio':>8}")
     updates, epochs = training["seconds per update"], training["seconds per epoch"]
     for name in updates:
@@ -271,24 +270,46 @@ def show(report: dict, older: dict | None) -> None:
         f"engine: {training['engine GFLOP/s']:.0f} GFLOP/s, {training['share of peak']:.0%} of the matrix-product peak "
         f"({training['matrix peak GFLOP/s']:.0f} GFLOP/s)"
     )
+
+
+def show_search(search: dict) -> None:
     print(f"\n{'search, batch 32':<24}{'sentences/s':>12}{'engine is':>12}")
-    for name, value in search.items():
+    speeds = search["sentences per second"]
+    for name, value in speeds.items():
         kind = name.split(",")[0]
-        print(f"{name:<24}{value:>12.1f}{search[f'{kind}, engine'] / value:>10.2f} x")
+        print(f"{name:<24}{value:>12.1f}{speeds[f'{kind}, engine'] / value:>10.2f} x")
+
+
+def show_growth(rows: list[dict]) -> None:
     print(f"\n{'growth':<10}{'axis':<12}{'value':>8}{'seconds':>10}{'peak GB':>10}")
-    for row in report["growth"]:
+    for row in rows:
         print(f"{row['what']:<10}{row['axis']:<12}{row['value']:>8}{row['seconds']:>10.3f}{row['peak GB']:>10.2f}")
-    if older:
-        before = older["training"]["share of peak"], older["search"]["sentences per second"]
-        print(f"\nbefore: {before[0]:.0%} of the peak (now {training['share of peak']:.0%})")
+
+
+def show_change(report: dict, older: dict) -> None:
+    """What an older run had, where both have measured it."""
+    if "training" in report and "training" in older:
+        before, now = (each["training"]["share of peak"] for each in (older, report))
+        print(f"\nbefore: {before:.0%} of the peak (now {now:.0%})")
+    if "search" in report and "search" in older:
+        speeds = [each["search"]["sentences per second"] for each in (older, report)]
         for kind in ("greedy", "beam 6"):
-            old, new = (each[f"{kind}, engine"] / each[f"{kind}, step by step"] for each in (before[1], search))
+            old, new = (each[f"{kind}, engine"] / each[f"{kind}, step by step"] for each in speeds)
             print(f"before: {kind} {old:.2f} times the step-by-step search (now {new:.2f})")
+
+
+PARTS = {
+    "training": (lambda corpus, rounds, quick: measure_training(corpus, rounds, 6 if quick else 16), show_training),
+    "search": (lambda corpus, rounds, quick: measure_search(corpus, rounds, 4 if quick else 10), show_search),
+    "growth": (lambda corpus, rounds, quick: measure_growth(quick), show_growth),
+    "algorithms": (lambda corpus, rounds, quick: measure_algorithms(corpus, quick), show_algorithms),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes")
+    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--compare", type=Path, help="JSON of an older run")
     args = parser.parse_args()
@@ -296,15 +317,15 @@ def main() -> None:
     torch.manual_seed(1)
     with temporary_folder() as folder:
         corpus = find_corpus(Path(folder))
-        report = {
-            "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}",
-            "corpus": corpus.name,
-            "rounds": rounds,
-            "training": measure_training(corpus, rounds, 6 if args.quick else 16),
-            "search": measure_search(corpus, rounds, 4 if args.quick else 10),
-        }
-    report["growth"] = measure_growth(args.quick)
-    show(report, json.loads(args.compare.read_text()) if args.compare else None)
+        machine = f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}"
+        print(f"\n{machine}; {corpus.name}; batch 64, the paper's sizes; best of several rounds", flush=True)
+        report = {"machine": machine, "corpus": corpus.name, "rounds": rounds}
+        for name in [args.only] if args.only else PARTS:
+            measure, show = PARTS[name]
+            report[name] = measure(corpus, rounds, args.quick)
+            show(report[name])
+    if args.compare:
+        show_change(report, json.loads(args.compare.read_text()))
     if args.out:
         args.out.write_text(json.dumps(report, indent=1) + "\n")
         print(f"\nwrote {args.out}")

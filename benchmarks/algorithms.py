@@ -1,0 +1,160 @@
+"""What an update of every algorithm costs: as a multiple of the maximum-likelihood update, on the same batches.
+
+All models start from the same weights and live in one process, which lets each of them update once on a batch before
+the next batch comes, so that the machine's drift cancels. Each one's peak of memory is that of a process of its own.
+`run.py --only algorithms` calls this.
+"""
+
+import contextlib
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, temporary_folder
+
+from pysimt_sac import models
+from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights
+from pysimt_sac.engine.optim import Optimizer
+from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.vocabulary import EOS
+
+PLAIN = "SimultaneousNMT"
+USUAL_LENGTH = 14  # of translations by an actor that was not trained
+
+
+class Board:
+    """Takes what models say about their learning, and forgets it."""
+
+    def say(self, line: str) -> None: ...
+
+    def log_scalar(self, name: str, value: float, step: int) -> None: ...
+
+
+class TimedRewarder:
+    """A rewarder that knows how long it has worked."""
+
+    def __init__(self, rewarder) -> None:
+        self.rewarder, self.seconds = rewarder, 0.0
+
+    def __call__(self, *args):
+        started = time.perf_counter()
+        answer = self.rewarder(*args)
+        self.seconds += time.perf_counter() - started
+        return answer
+
+
+def names() -> list[str]:
+    """Every registered model that learns by reinforcement."""
+    return [
+        name
+        for name, model in MODELS.items.items()
+        if issubclass(model, models.RLModel) and model.make_learner is not models.RLModel.make_learner
+    ]
+
+
+class Updater:
+    """One algorithm, its updates, and how long they took."""
+
+    def __init__(self, name: str, corpus: Corpus) -> None:
+        # Critics beside the actor from the first update on, and no reports: these would be timed, too.
+        options = {"critic_pretrain_epochs": 0, "gate_sentences": 0, "health_freq": 1_000_000_000}
+        torch.manual_seed(1)
+        self.model = MODELS.get(name)(corpus.options(**({} if name == PLAIN else options)))
+        self.model.setup()
+        self.model.reset_parameters()
+        load_actor(self.model)
+        self.model.register_tensorboard(Board())
+        self.optimizer = Optimizer(self.model.train(), TrainOptions(**PAPER_TRAINING), higher_better=True)
+        self.update, self.seconds, self.rewarder = 0, [], None
+        if name != PLAIN:
+            player = self.model.learner.player
+            player.rewarder = self.rewarder = TimedRewarder(player.rewarder)
+
+    def __call__(self, batch) -> float:
+        """The update's seconds."""
+        started = time.perf_counter()
+        self.update += 1
+        self.optimizer.zero_grad()
+        out = self.model(batch, uctr=self.update, ectr=1)
+        (out["loss"] / out["n_items"]).backward()
+        self.optimizer.clip()
+        self.optimizer.step()
+        return time.perf_counter() - started
+
+
+def load_actor(model) -> None:
+    """The shared trained model if there is one; else random weights that end a translation when it is time."""
+    shared = shared_folder()
+    checkpoint = shared / "checkpoints/pysimt-mle-en-de.ckpt" if shared else None
+    if checkpoint and checkpoint.exists():
+        load_weights(model, load_checkpoint(checkpoint).weights, checkpoint)
+        return
+    with torch.no_grad():
+        model.dec.out2prob.bias[EOS] += math.log(len(model.trg_vocab) / USUAL_LENGTH)
+
+
+def some_batches(model, amount: int) -> list:
+    """Batches from all over the training text's lengths."""
+    data = model.load_data("train", PAPER_TRAINING["batch_size"])
+    lengths = np.quantile(data.key, np.linspace(0.1, 0.9, amount)).astype(int)
+    return [data[np.flatnonzero(data.key == length)[: data.batch_size]] for length in lengths]
+
+
+def measure_algorithms(corpus: Corpus, quick: bool) -> list[dict]:
+    """A row for each algorithm: seconds, multiple of the plain update, the reward's share, memory."""
+    updaters = {name: Updater(name, corpus) for name in (PLAIN, *names())}
+    batches = some_batches(updaters[PLAIN].model, 3 if quick else 6)
+    best = {name: [math.inf] * len(batches) for name in updaters}
+    total = dict.fromkeys(updaters, 0.0)
+    for _ in range(2 if quick else 4):
+        for place, batch in enumerate(batches):
+            for name, updater in updaters.items():
+                spent = updater(batch)
+                total[name] += spent
+                best[name][place] = min(best[name][place], spent)
+    seconds = {name: sum(times) / len(batches) for name, times in best.items()}
+    return [
+        {
+            "model": name,
+            "seconds per update": seconds[name],
+            "times the plain update": seconds[name] / seconds[PLAIN],
+            "share of the reward": updater.rewarder.seconds / total[name] if updater.rewarder else 0.0,
+            "peak GB": memory_of(name),
+        }
+        for name, updater in updaters.items()
+    ]
+
+
+def memory_of(name: str) -> float:
+    """The peak of a process that makes a few updates."""
+    done = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True, check=True)
+    return float(json.loads(done.stdout.splitlines()[-1]))
+
+
+def update_and_tell(name: str) -> None:
+    """The process's own peak, in GB: resource.getrusage would count the one that started it, too."""
+    with temporary_folder() as folder:
+        updater = Updater(name, find_corpus(Path(folder), n_sentences=2000))
+        for batch in some_batches(updater.model, 3):
+            updater(batch)
+    with contextlib.suppress(FileNotFoundError), open("/proc/self/status") as status:
+        print(json.dumps(next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1e6))
+        return
+    print("NaN")  # only Linux tells
+
+
+def show_algorithms(rows: list[dict]) -> None:
+    print(f"\n{'algorithms':<20}{'s/update':>10}{'x plain':>10}{'reward':>10}{'peak GB':>10}")
+    for row in rows:
+        name, *figures = row.values()
+        print(f"{name:<20}{figures[0]:>10.3f}{figures[1]:>10.2f}{figures[2]:>10.1%}{figures[3]:>10.2f}")
+
+
+if __name__ == "__main__":
+    update_and_tell(sys.argv[1])
