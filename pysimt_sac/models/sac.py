@@ -16,12 +16,9 @@ from pysimt_sac.engine.registry import MODELS
 from pysimt_sac.models.base import RLModel
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.learner import ActorLoss, CriticLearner
-from pysimt_sac.rl.losses import Support
+from pysimt_sac.rl.learner import ActorLoss, Choices, CriticLearner
 from pysimt_sac.rl.options import CriticOptions, RLOptions
 from pysimt_sac.rl.replay import Experience, Replay, bytes_needed
-from pysimt_sac.rl.rollout import network_mode
-from pysimt_sac.rl.steps import Steps
 from pysimt_sac.rl.temperature import Temperature
 
 
@@ -82,37 +79,26 @@ class SACLearner(CriticLearner):
 
     def learn(self, experience: Experience, epoch: int, with_actor: bool) -> ActorLoss:
         """One step of the critics and the temperature; the actor's loss."""
-        model, words_TB, lengths_B = self.model, experience.words_TB, experience.lengths_B.cpu()
-        steps = Steps.of(lengths_B, words_TB.device)
-        taken_N = steps.flatten(words_TB[1:])
-        with network_mode(model, self.common.rollout_dropout), torch.set_grad_enabled(with_actor):
-            states = model.states_of(experience.batch(model.sl, model.tl))
-            log_pi_NA, support = model.policy(states, words_TB, lengths_B, taken_N, self.critic_options.support)
-            nll = model.nll(states, experience.reference_RB) if with_actor else None
-        returns_N = self.returns(experience, steps, log_pi_NA)
-        target_N = returns_N if self.learns_returns(epoch) else self.targets(experience, steps, log_pi_NA, support)
+        choices = self.choices(self.model, experience, gradient=with_actor)
+        steps, log_pi_NA = choices.steps, choices.log_pi_NA
+        target_N, returns_N = self.wanted(experience, choices, epoch)
         readouts = self.critics.readouts(experience, steps)
         # Before the critics' step: one pass of theirs serves their own loss and the actor's.
-        q_INA = self.critics.q_of_actions(readouts, support) if with_actor else None
-        q_IN = self.critics.q_of_taken(readouts, taken_N)
+        q_INA = self.critics.q_of_actions(readouts, choices.support) if with_actor else None
+        q_IN = self.critics.q_of_taken(readouts, choices.taken_N)
         self.teach(losses.critic_loss(q_IN, target_N), epoch)
         self.note(q_IN, target_N, returns_N, log_pi_NA)
         self.figures["alpha"] = self.alpha
-        if q_INA is None or nll is None:
+        loss = self.actor_loss(choices, q_INA)
+        if with_actor:
+            self.temperature.learn(log_pi_NA)
+        else:
             self.temperature.observe(log_pi_NA)
-            return ActorLoss({}, len(steps))
-        self.figures["mle_loss"] = nll.detach()
-        reinforcement = losses.actor_loss(log_pi_NA, q_INA, self.alpha)
-        self.temperature.learn(log_pi_NA)
-        return ActorLoss({"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}, len(steps))
+        return loss
 
-    @torch.no_grad()
-    def targets(self, experience: Experience, steps: Steps, log_pi_NA: Tensor, support: Support | None) -> Tensor:
-        """What Q(s_t, a_t) shall be: r_t + gamma V(s_{t+1}) of the slow critics."""
-        readouts = self.critics.readouts(experience, steps, slow=True)
-        values_N = losses.soft_value(self.critics.q_of_actions(readouts, support, slow=True), log_pi_NA, self.alpha)
-        rewards_N, next_N = steps.flatten(experience.rewards_TB), steps.following(values_N)
-        target_N = losses.td_target(rewards_N, next_N, steps.ends_N, self.critic_options.gamma)
+    def targets(self, experience: Experience, choices: Choices) -> Tensor:
+        """r_t + gamma V(s_{t+1}) of the slow critics, within what can still be earned if that is wanted."""
+        target_N, steps = super().targets(experience, choices), choices.steps
         if not self.options.target_clip:
             return target_N
         left_N = self.common.rollout_max_len - 1 - steps.times_N

@@ -17,13 +17,21 @@ from pysimt_sac.rl.targets import SlowCopy
 class CriticEnsemble:
     """I critics that see the same and begin differently."""
 
-    def __init__(self, options: ModelOptions, n_vocab: int, n_critics: int, tau: float, device: torch.device) -> None:
-        """tau: the part of the way by which the slow copies follow."""
+    def __init__(
+        self,
+        options: ModelOptions,
+        n_vocab: int,
+        n_critics: int,
+        tau: float,
+        device: torch.device,
+        beta1: float = 0.9,
+    ) -> None:
+        """tau: the part of the way by which the slow copies follow. beta1: how long Adam remembers gradients."""
         self.tau = tau
         self.critics = [Critic(options, n_vocab).to(device) for _ in range(n_critics)]
         self.slow = [SlowCopy(critic) for critic in self.critics]
         self.parameters = [parameter for critic in self.critics for parameter in critic.parameters()]
-        self.optimizer = torch.optim.Adam(self.parameters, fused=True)
+        self.optimizer = torch.optim.Adam(self.parameters, betas=(beta1, 0.999), fused=True)
 
     def start_from(self, actor_dec: nn.Module) -> None:
         """Take the actor's embeddings and decoder, in the slow copies, too."""
@@ -42,14 +50,16 @@ class CriticEnsemble:
         pairs = zip(self.critics, readouts, strict=True)
         return torch.stack([critic.q_of(readout, taken_N) for critic, readout in pairs])
 
-    @torch.no_grad()
-    def q_of_actions(self, readouts: list[Tensor], support: Support | None, slow: bool = False) -> Tensor:
-        """Q_i(s_t, a) of a support's words, or of all words, (I, N, A); without gradient."""
+    def q_of_actions(
+        self, readouts: list[Tensor], support: Support | None, slow: bool = False, gradient: bool = False
+    ) -> Tensor:
+        """Q_i(s_t, a) of a support's words, or of all words, (I, N, A)."""
         networks: Sequence[Critic] = [copy.network for copy in self.slow] if slow else self.critics
         pairs = zip(networks, readouts, strict=True)
-        if support is None:
-            return torch.stack([network.q_of_all(readout) for network, readout in pairs])
-        return torch.stack([network.q_of(readout, support.words_NK) for network, readout in pairs])
+        with torch.set_grad_enabled(gradient):
+            if support is None:
+                return torch.stack([network.q_of_all(readout) for network, readout in pairs])
+            return torch.stack([network.q_of(readout, support.words_NK) for network, readout in pairs])
 
     def learn(self, loss: Tensor, lr: float, gclip: float) -> Tensor:
         """One step down the critics' loss; the gradient's norm."""

@@ -10,11 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.corpus import Batch
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.ensemble import CriticEnsemble
 from pysimt_sac.rl.losses import Support
-from pysimt_sac.rl.player import Player
+from pysimt_sac.rl.player import Player, repeat
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.steps import Steps
 
@@ -121,8 +120,3 @@ class Gate:
         returns_TB = its_steps.pad(self.returns(continued, its_steps, log_pi_NA))
         returns_BAC = returns_TB[at_B, columns].view(len(times_B), -1, CONTINUATIONS)
         return q_NA[chosen_B, : words_BA.size(1)], returns_BAC.mean(-1)
-
-
-def repeat(batch: Any, times: int) -> Batch:
-    """A batch with every sentence several times."""
-    return Batch({side: batch[side].repeat_interleave(times, 1) for side in batch})

@@ -19,9 +19,11 @@ from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.ensemble import CriticEnsemble
 from pysimt_sac.rl.gate import Gate
+from pysimt_sac.rl.losses import Support
 from pysimt_sac.rl.options import CriticOptions, RLOptions
 from pysimt_sac.rl.player import Player
 from pysimt_sac.rl.replay import Experience
+from pysimt_sac.rl.rollout import network_mode
 from pysimt_sac.rl.steps import Steps
 
 
@@ -40,6 +42,16 @@ class ActorLoss(NamedTuple):
 
     terms: dict[str, Tensor]
     n_items: int
+
+
+class Choices(NamedTuple):
+    """What a policy says about every step of an experience: log pi of a support's words, or of all words."""
+
+    steps: Steps
+    taken_N: Tensor
+    log_pi_NA: Tensor
+    support: Support | None
+    nll: Tensor | None
 
 
 class Learner(ABC):
@@ -96,7 +108,8 @@ class CriticLearner(Learner):
         super().__init__(model)
         self.critic_options: CriticOptions = model.read_options(CriticOptions)
         shape = model.read_options(ModelOptions)
-        self.critics = CriticEnsemble(shape, len(model.trg_vocab), n_critics, tau, self.device)
+        beta1 = self.critic_options.critic_beta1
+        self.critics = CriticEnsemble(shape, len(model.trg_vocab), n_critics, tau, self.device, beta1)
         if self.critic_options.critic_init == "actor":
             self.critics.start_from(model.dec)
         if self.critic_options.critics_from:
@@ -146,6 +159,47 @@ class CriticLearner(Learner):
         """An experience where the networks are."""
         moved = {name: value.to(self.device) for name, value in experience.tensors().items()}
         return dataclasses.replace(experience, **moved)  # type: ignore[arg-type]
+
+    def choices(self, actor: Any, experience: Experience, gradient: bool) -> Choices:
+        """What an actor's policy says about an experience; with the likelihood of its references if it shall learn."""
+        words_TB, lengths_B = experience.words_TB, experience.lengths_B.cpu()
+        steps = Steps.of(lengths_B, words_TB.device)
+        taken_N = steps.flatten(words_TB[1:])
+        with network_mode(actor, self.common.rollout_dropout), torch.set_grad_enabled(gradient):
+            states = actor.states_of(experience.batch(actor.sl, actor.tl))
+            log_pi_NA, support = actor.policy(states, words_TB, lengths_B, taken_N, self.critic_options.support)
+            nll = actor.nll(states, experience.reference_RB) if gradient else None
+        return Choices(steps, taken_N, log_pi_NA, support, nll)
+
+    @torch.no_grad()
+    def targets(self, experience: Experience, choices: Choices) -> Tensor:
+        """What Q(s_t, a_t) shall be: r_t + gamma V(s_{t+1}), V by the slow critics and a policy's choices."""
+        steps = choices.steps
+        readouts = self.critics.readouts(experience, steps, slow=True)
+        q_INA = self.critics.q_of_actions(readouts, choices.support, slow=True)
+        next_N = steps.following(losses.soft_value(q_INA, choices.log_pi_NA, self.alpha))
+        rewards_N = steps.flatten(experience.rewards_TB)
+        return losses.td_target(rewards_N, next_N, steps.ends_N, self.critic_options.gamma)
+
+    def wanted(self, experience: Experience, choices: Choices, epoch: int) -> tuple[Tensor, Tensor]:
+        """What the critics shall learn of an experience in an epoch, and the returns that it had."""
+        returns_N = self.returns(experience, choices.steps, choices.log_pi_NA)
+        return returns_N if self.learns_returns(epoch) else self.targets(experience, choices), returns_N
+
+    def q_of(self, experience: Experience, choices: Choices) -> tuple[Tensor, Tensor]:
+        """Q of all choices, and of the words that were taken, both with gradient."""
+        readouts = self.critics.readouts(experience, choices.steps)
+        q_INA = self.critics.q_of_actions(readouts, choices.support, gradient=True)
+        return q_INA, self.critics.q_of_taken(readouts, choices.taken_N)
+
+    def actor_loss(self, choices: Choices, q_INA: Tensor | None) -> ActorLoss:
+        """What the actor shall minimise, given Q of its choices; nothing if it does not learn now."""
+        if choices.nll is None or q_INA is None:
+            return ActorLoss({}, len(choices.steps))
+        self.figures["mle_loss"] = choices.nll.detach()
+        reinforcement = losses.actor_loss(choices.log_pi_NA, q_INA, self.alpha)
+        terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * choices.nll}
+        return ActorLoss(terms, len(choices.steps))
 
     @torch.no_grad()
     def returns(self, experience: Experience, steps: Steps, log_pi_NA: Tensor) -> Tensor:

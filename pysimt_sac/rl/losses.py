@@ -122,6 +122,51 @@ def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float | T
     return (log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1).mean()
 
 
+# What is learnt from whole translations: R is what one earned from its first word to its last
+
+
+def leave_one_out(returns_BS: Tensor) -> Tensor:
+    """b_s = mean of R over the others of a row, (B, S); 0 for one that is alone. It does not know its own sample."""
+    others_BS = returns_BS.sum(-1, keepdim=True) - returns_BS
+    return others_BS / max(1, returns_BS.size(-1) - 1)
+
+
+def baseline_loss(predicted_N: Tensor, returns_N: Tensor) -> Tensor:
+    """mean_t (b_t - R)^2."""
+    return (predicted_N - returns_N.detach()).square().mean()
+
+
+def reinforce_loss(log_pi_N: Tensor, advantages_N: Tensor, n_items: int) -> Tensor:
+    """- 1/M sum_t (R - b_t) log pi(a_t|s_t).
+
+    n_items: M; known before anything is sampled, or else the gradient would not be that of the expected R.
+    """
+    return -(advantages_N.detach() * log_pi_N).sum() / n_items
+
+
+def mixer_losses(
+    log_p_N: Tensor, log_pi_N: Tensor, advantages_N: Tensor, sampled_N: Tensor, n_items: int
+) -> tuple[Tensor, Tensor]:
+    """- 1/M sum_{t <= border} log p(ref_t), and - 1/M sum_{t > border} (R - b_t) log pi(a_t|s_t).
+
+    sampled_N: whether a step is behind its sentence's border; before it the words are the reference's.
+    """
+    cross_entropy = -log_p_N.masked_fill(sampled_N, 0.0).sum() / n_items
+    return cross_entropy, reinforce_loss(log_pi_N, advantages_N.masked_fill(~sampled_N, 0.0), n_items)
+
+
+def risk_loss(log_pi_C: Tensor, returns_C: Tensor, sentences_C: Tensor, n_sentences: int, sharpness: float) -> Tensor:
+    """- mean over sentences of sum_y Q(y) R(y), with Q(y) = p(y)^sharpness, normalised over a sentence's candidates.
+
+    log_pi_C: log-probabilities of whole candidates. sentences_C: whose translation each of them is.
+    """
+    sharp_C = sharpness * log_pi_C
+    highest_B = sharp_C.new_full((n_sentences,), -torch.inf).scatter_reduce(0, sentences_C, sharp_C.detach(), "amax")
+    weights_C = (sharp_C - highest_B[sentences_C]).exp()
+    totals_B = sharp_C.new_zeros(n_sentences).index_add(0, sentences_C, weights_C)
+    return -(weights_C / totals_B[sentences_C] * returns_C.detach()).sum() / n_sentences
+
+
 # How well the critics know
 
 

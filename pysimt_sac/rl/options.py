@@ -27,6 +27,7 @@ class CriticOptions:
     gamma: float = option(1.0, "discount of later rewards", minimum=0, maximum=1)
     support: int = option(32, "sum over this many likeliest words and the taken one; 0: over all words", minimum=0)
     critic_lr: float = option(0.0003, "the critics' learning rate beside the actor", above=0)
+    critic_beta1: float = option(0.9, "how long the critics' Adam remembers gradients", minimum=0, below=1)
     critic_gclip: float = option(5.0, "clip the critics' gradient at this norm", above=0)
     critic_init: str = option("actor", "where the critics' embeddings and decoder start", choices=("actor", "random"))
     critics_from: str = option("", "folder of a run whose critics to begin with, such as one that stopped at the gate")
@@ -38,3 +39,10 @@ class CriticOptions:
     gate_sentences: int = option(
         64, "validation sentences on which the critics are examined before the actor follows them; 0: none", minimum=0
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class BaselineOptions:
+    """The keys of `[model]` that models with a learnt baseline have."""
+
+    baseline_lr: float = option(0.001, "learning rate of the learnt baseline, which has an Adam of its own", above=0)

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from pysimt_sac.engine.corpus import Batch
 from pysimt_sac.rewards import Rewarder, RewardOptions, Rewards, Translations, permute
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import Rollout, network_mode, sample_rollout, step_limits
+from pysimt_sac.rl.rollout import Rollout, network_mode, sample_rollout, select_states, step_limits
 
 
 class Judged(NamedTuple):
@@ -16,6 +17,11 @@ class Judged(NamedTuple):
     experience: Experience
     translations: Translations
     earned: Rewards
+
+
+def repeat(batch: Any, times: int) -> Batch:
+    """A batch with every sentence several times, side by side."""
+    return Batch({side: batch[side].repeat_interleave(times, 1) for side in batch})
 
 
 class Player:
@@ -29,22 +35,38 @@ class Player:
         self.figures: dict[str, float] = {}
         self.last: Translations | None = None
 
-    def play(self, model: Any, batch: Any, alpha: float, update: int) -> Experience:
-        """Sample a translation of every source of a batch, and say what it earned."""
-        judged = self.judge(model, batch, self.roll_out(model, batch, self.generator), alpha, update, self.generator)
+    def play(
+        self, model: Any, batch: Any, alpha: float, update: int, n_samples: int = 1, forced_TB: Tensor | None = None
+    ) -> Experience:
+        """Sample translations of every source of a batch, and say what they earned; see `roll_out`."""
+        rollout = self.roll_out(model, batch, self.generator, forced_TB, n_samples)
+        several = repeat(batch, n_samples) if n_samples > 1 else batch
+        judged = self.judge(model, several, rollout, alpha, update, self.generator)
         self.note(judged.translations, judged.earned.parts)
         return judged.experience
 
     def roll_out(
-        self, model: Any, batch: Any, generator: torch.Generator | None, forced_TB: Tensor | None = None
+        self,
+        model: Any,
+        batch: Any,
+        generator: torch.Generator | None,
+        forced_TB: Tensor | None = None,
+        n_samples: int = 1,
     ) -> Rollout:
-        """Translations without gradient: sampled, or without a generator greedy; forced_TB: words they begin with."""
+        """Translations without gradient: sampled, or without a generator greedy.
+
+        forced_TB: words they begin with. n_samples: of each sentence, side by side.
+        """
         lengths_B = model.host_lengths(batch, model.tl)
         with torch.no_grad(), network_mode(model, self.dropout):
+            states = model.states_of(batch)
             limits_B = step_limits(lengths_B, self.longest)
+            if n_samples > 1:
+                columns_C = torch.arange(len(limits_B)).repeat_interleave(n_samples)
+                limits_B, states = limits_B[columns_C], select_states(states, columns_C.to(batch[model.sl].device))
             if forced_TB is not None:  # what is given must fit
                 limits_B = limits_B.maximum(forced_TB.ne(0).sum(0).cpu())
-            return sample_rollout(model.dec, model.states_of(batch), limits_B, generator, forced_TB)
+            return sample_rollout(model.dec, states, limits_B, generator, forced_TB)
 
     def judge(
         self, model: Any, batch: Any, rollout: Rollout, alpha: float, update: int = 0,

@@ -52,6 +52,16 @@ class Experience:
         """r_t = c (R_t - R_{t-1}); zero after the end."""
         return self.scale_B * (self.potentials_TB - self.potentials_before_TB)
 
+    @property
+    def scores_B(self) -> Tensor:
+        """c R_T: all that each translation earned."""
+        return self.scale_B * self.potentials_TB[-1]
+
+    def select(self, columns: Tensor) -> "Experience":
+        """Some of the translations."""
+        chosen = {name: value.index_select(-1, columns.to(value.device)) for name, value in self.tensors().items()}
+        return dataclasses.replace(self, **chosen)  # type: ignore[arg-type]
+
     def batch(self, source: str, target: str) -> Batch:
         """The sentence pairs it came from, with the names of their sides."""
         return Batch({source: self.source_SB, target: self.reference_RB})

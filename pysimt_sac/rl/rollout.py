@@ -34,6 +34,17 @@ class Rollout:
     log_pi_TB: Tensor
 
 
+def select_states(states: Any, columns: Tensor) -> Any:
+    """The encoded sources of some sentences, or of some of them several times.
+
+    pysimt gives no mask where there is no padding.
+    """
+    return {
+        name: tuple(part if part is None else part.index_select(1, columns) for part in parts)
+        for name, parts in states.items()
+    }
+
+
 @contextmanager
 def network_mode(network: nn.Module, training: bool) -> Iterator[None]:
     """Inside, a network has dropout or not; afterwards it is as it was."""
@@ -110,9 +121,6 @@ class ProtocolStepper:
         return logits_B1V
 
     def keep_sentences(self, indices: Tensor) -> None:
-        """Go on with these sentences only; pysimt gives no mask where there is no padding."""
-        self.states = {
-            name: tuple(part if part is None else part.index_select(1, indices) for part in parts)
-            for name, parts in self.states.items()
-        }
+        """Go on with these sentences only."""
+        self.states = select_states(self.states, indices)
         self.h_BH = self.h_BH.index_select(0, indices)

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -26,3 +26,25 @@ class SlowCopy(Generic[M]):
     def follow(self, tau: float) -> None:
         """Move by the part tau of what is between the two."""
         move_towards(self.slow, self.fast, tau)
+
+
+class SlowActor:
+    """A model's slow copy that plays as the model does. Only the networks are copied; all else is the model's own."""
+
+    def __init__(self, model: Any) -> None:
+        networks = nn.ModuleDict({"encoders": model.encoders, "dec": model.dec})  # together: they may share weights
+        self.copy = SlowCopy(networks)
+        self.model = copy.copy(model)
+        self.model._modules = {**model._modules, **self.copy.network._modules}
+
+    def follow(self, tau: float) -> None:
+        """Move by the part tau of what is between the two."""
+        self.copy.follow(tau)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs."""
+        return self.copy.network.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        self.copy.network.load_state_dict(state)

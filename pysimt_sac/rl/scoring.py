@@ -1,0 +1,116 @@
+"""Scoring sampled translations again, with gradient: log-probabilities of the words that were taken, and no others.
+
+For algorithms that learn from whole translations, of which there may be many: when the scores of all words at all steps
+would take too much memory, they are computed in parts, which the backward pass computes again.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from pysimt_sac.engine.vocabulary import EOS
+from pysimt_sac.rl import losses
+from pysimt_sac.rl.replay import Experience
+from pysimt_sac.rl.rollout import network_mode, select_states
+from pysimt_sac.rl.steps import Steps
+
+LARGEST = 2**24  # scores at a time
+
+
+class Scored(NamedTuple):
+    """Every real step of some translations.
+
+    log_pi_N: of the taken word under the policy. log_p_N: the same, not renormalised without `<pad>` and `<bos>`.
+    entropy_N: of the policy. states_NH: what the decoder knew before the word, detached. nll: of the references.
+    """
+
+    steps: Steps
+    log_pi_N: Tensor
+    log_p_N: Tensor
+    entropy_N: Tensor
+    states_NH: Tensor
+    nll: Tensor | None
+
+    @property
+    def log_pi_B(self) -> Tensor:
+        """Log-probabilities of whole translations."""
+        return self.steps.pad(self.log_pi_N).sum(0)
+
+    def figures(self, returns_B: Tensor) -> dict[str, Tensor | float]:
+        """What a person wants to see of translations that earned so much."""
+        found = {"earned": returns_B.mean(), "earned_spread": returns_B.std(correction=0)}
+        nll = {} if self.nll is None else {"mle_loss": self.nll.detach()}
+        return {**found, "entropy": self.entropy_N.detach().mean(), **nll}
+
+
+def rescore(
+    model: Any,
+    batch: Any,
+    experience: Experience,
+    sentences_C: Tensor,
+    dropout: bool,
+    with_nll: bool,
+    entropy_learns: bool = False,
+) -> Scored:
+    """Score translations of a batch's sources, which are encoded once however many translations each has.
+
+    sentences_C: whose translation each one is. with_nll: whether the batch's references are scored, too.
+    """
+    words_TB, lengths_B = experience.words_TB, experience.lengths_B.cpu()
+    steps = Steps.of(lengths_B, words_TB.device)
+    taken_N = steps.flatten(words_TB[1:])
+    with network_mode(model, dropout):
+        states = model.states_of(batch)
+        nll = model.nll(states, batch[model.tl]) if with_nll else None
+        several = states if len(sentences_C) == batch.size else select_states(states, sentences_C)
+        if hasattr(model.dec, "unroll"):
+            states_NH, _ = model.readouts(several, words_TB, lengths_B)
+            parts = score_in_parts(model.dec.out2prob, states_NH, taken_N, entropy_learns)
+        else:
+            scores_NV, states_NH = step_by_step(model.dec, several, words_TB, steps)
+            parts = score_words(torch.nn.Identity(), scores_NV, taken_N, entropy_learns)
+    return Scored(steps, *parts, states_NH.detach(), nll)
+
+
+def state_size(model: Any) -> int:
+    """The size of `Scored.states_NH`: what the engine's output layer sees, or the state of pysimt's decoder."""
+    return int(model.dec.out2prob.in_features if hasattr(model.dec, "unroll") else model.opts.model["dec_dim"])
+
+
+def step_by_step(dec: Any, states: Any, words_TB: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
+    """Log-probabilities of all words (N, V) and states (N, H), by a decoder that only speaks pysimt's protocol."""
+    state, scores, visited = dec.f_init(states), [], []
+    for words_B in words_TB[:-1]:
+        log_p_BV, state = dec.f_next(states, dec.get_emb(words_B), state)
+        scores.append(log_p_BV)
+        visited.append(state)
+    return steps.flatten(torch.stack(scores)), steps.flatten(torch.stack(visited))
+
+
+def score_in_parts(
+    layer: torch.nn.Linear, states_NH: Tensor, taken_N: Tensor, entropy_learns: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`score_words` of all steps, so many at a time that their scores have room."""
+    rows = max(1, LARGEST // layer.out_features)
+    if len(taken_N) <= rows:
+        return score_words(layer, states_NH, taken_N, entropy_learns)
+    parts = [
+        checkpoint(score_words, layer, states, taken, entropy_learns, use_reentrant=False)
+        for states, taken in zip(states_NH.split(rows), taken_N.split(rows), strict=True)
+    ]
+    log_pi, log_p, entropies = zip(*parts, strict=True)
+    return torch.cat(log_pi), torch.cat(log_p), torch.cat(entropies)
+
+
+def score_words(
+    layer: torch.nn.Module, states_NH: Tensor, taken_N: Tensor, entropy_learns: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """log pi and log p of the taken words, and the policy's entropy."""
+    scores_NV = layer(states_NH)
+    choices_NV = scores_NV[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
+    taken_scores_N = scores_NV.gather(1, taken_N.unsqueeze(1)).squeeze(1)
+    with torch.set_grad_enabled(entropy_learns and torch.is_grad_enabled()):
+        entropy_N = losses.entropy(choices_NV.log_softmax(-1))
+    return taken_scores_N - choices_NV.logsumexp(-1), taken_scores_N - scores_NV.logsumexp(-1), entropy_N
