@@ -1,12 +1,10 @@
 """Soft Actor-Critic through the front door: stages, health figures, what is shared and what is not, exact resuming."""
 
-import json
-
 import pytest
-import torch
 
 from pysimt_sac.cli import main
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
+from tests.models.runs import equal, lines, points, train, train_actor
 
 SAC = ["train.model_type:SACNMT", "train.lr:0.001", "train.batch_size:40", "train.eval_zero:True"]
 SAC += ["model.critic_pretrain_epochs:1", "model.support:6", "model.health_freq:2", "model.rollout_max_len:8"]
@@ -16,30 +14,7 @@ SAC += ["model.buffer_size:4", "model.actor_warmup:3"]
 @pytest.fixture
 def actor(toy):
     """A toy with a pre-trained actor."""
-    assert main(["train", "-C", str(toy.config), "-s", "mle", "train.max_epochs:3"]) == 0
-    return toy, [*SAC, f"train.pretrained_file:{toy.folder}/runs/toy-mle"]
-
-
-def train(toy, name, changes, *more):
-    assert main(["train", "-C", str(toy.config), "-s", name, *changes, *more]) == 0
-    return toy.folder / "runs" / f"{toy.config.stem}-{name}"
-
-
-def equal(one, other):
-    """Whether two nested states hold the same numbers."""
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(equal, one, other))
-    return one == other
-
-
-def points(folder, name):
-    (curves,) = folder.glob("*.scalars.jsonl")
-    found = (json.loads(line) for line in curves.read_text().splitlines())
-    return {point["step"]: point["value"] for point in found if point["name"] == name}
+    return toy, [*SAC, train_actor(toy)]
 
 
 def test_the_critics_learn_alone_first_and_the_actor_after_them(actor):
@@ -61,11 +36,6 @@ def test_the_critics_learn_alone_first_and_the_actor_after_them(actor):
     for name in ("mle_loss", "gradient_rl", "gradient_mle"):  # only when the actor learns
         assert sorted(points(folder, f"rl_{name}")) == jointly
         assert all(value > 0 for value in points(folder, f"rl_{name}").values())
-
-
-def lines(folder, beginning):
-    (log,) = folder.glob("*.log")
-    return [line for line in log.read_text().splitlines() if beginning in line]
 
 
 def test_the_critics_are_examined_once_before_the_actor_follows_them(actor):

@@ -157,6 +157,59 @@ def test_temperature_loss_and_its_direction():
     assert gradient.item() == pytest.approx((H0 + H1) / 2 - 1)  # entropy below the aim: alpha rises
 
 
+# Whole translations: three sentences of two, two and one steps (see STEPS), or three candidates
+
+
+def test_leave_one_out_is_the_mean_of_the_others():
+    found = losses.leave_one_out(torch.tensor([[1.0, 2.0, 6.0], [0.0, 0.0, 3.0]]))
+    assert found.tolist() == [[4, 3.5, 1.5], [1.5, 1.5, 0]]
+    assert losses.leave_one_out(torch.tensor([[7.0], [8.0]])).tolist() == [[0], [0]]
+
+
+def test_baseline_loss():
+    assert losses.baseline_loss(torch.tensor([1.0, 2.0]), torch.tensor([2.0, 5.0])).item() == (1 + 9) / 2
+
+
+def test_reinforce_loss_and_its_gradient_by_hand():
+    logits = leaf(LOG_PI)
+    log_pi = logits.log_softmax(-1)[[0, 1], [2, 0]]  # the third action, then the first
+    advantages = leaf(torch.tensor([2.0, -1.0]))
+    loss = losses.reinforce_loss(log_pi, advantages, n_items=4)
+    assert loss.item() == pytest.approx(-(2 * LOG(0.25) - LOG(0.8)) / 4)
+    loss.backward()
+    # d log pi(a) / d logits = 1[a] - pi
+    assert logits.grad[0].tolist() == pytest.approx([2 * 0.5 / 4, 2 * 0.25 / 4, -2 * 0.75 / 4])
+    assert logits.grad[1].tolist() == pytest.approx([0.2 / 4, -0.1 / 4, -0.1 / 4])
+    assert advantages.grad is None
+
+
+def test_mixer_learns_by_likelihood_before_the_border_and_by_reward_behind_it():
+    log_p, log_pi = torch.tensor([0.5, 0.4, 0.2]).log(), torch.tensor([0.6, 0.5, 0.25]).log()
+    sampled = torch.tensor([False, True, True])
+    cross_entropy, reinforcement = losses.mixer_losses(log_p, log_pi, torch.tensor([9.0, 2.0, -1.0]), sampled, 3)
+    assert cross_entropy.item() == pytest.approx(LOG(2) / 3)
+    assert reinforcement.item() == pytest.approx(-(2 * LOG(0.5) - LOG(0.25)) / 3, abs=1e-7)
+
+
+def test_risk_by_hand():
+    # sentence 0 has candidates of probability 0.25 and 0.04, to the power 1/2: 0.5 and 0.2; sentence 1 has one
+    log_pi = leaf(torch.tensor([0.25, 0.5, 0.04]).log())
+    returns, sentences = torch.tensor([1.0, 3.0, 2.0]), torch.tensor([0, 1, 0])
+    loss = losses.risk_loss(log_pi, returns, sentences, n_sentences=2, sharpness=0.5)
+    expected = (0.5 * 1 + 0.2 * 2) / 0.7
+    assert loss.item() == pytest.approx(-(expected + 3) / 2)
+    loss.backward()
+    # d/d log p(y) = sharpness Q(y) (expected R - R(y)), over two sentences
+    wanted = [0.5 * 5 / 7 * (expected - 1) / 2, 0, 0.5 * 2 / 7 * (expected - 2) / 2]
+    assert log_pi.grad.tolist() == pytest.approx(wanted, abs=1e-7)
+
+
+def test_risk_of_improbable_candidates_is_finite():
+    log_pi = leaf(torch.tensor([-1e6, -2e6]))
+    losses.risk_loss(log_pi, torch.tensor([1.0, 0.0]), torch.tensor([0, 0]), 1, 0.005).backward()
+    assert log_pi.grad.isfinite().all()
+
+
 def test_explained_variance():
     realised = torch.tensor([1.0, 2.0, 3.0])
     assert losses.explained_variance(realised + 5, realised).item() == pytest.approx(1)

@@ -1,0 +1,187 @@
+"""The systems that Soft Actor-Critic is compared with: what each plays and learns from, that it learns, its resuming."""
+
+import math
+
+import pytest
+import torch
+
+from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
+from pysimt_sac.engine.vocabulary import EOS
+from pysimt_sac.models.mrt import different
+from tests.models import task
+from tests.models.runs import equal, lines, points, train, train_actor
+
+REINFORCE, MIXER, MRT, AC, ERAC = "REINFORCENMT", "MIXERNMT", "MRTNMT", "ACNMT", "ERACNMT"
+# Of the words that follow, the critics know the two likeliest and the sampled one: the others' Q means nothing.
+CRITIC = {"support": 2, "critic_pretrain_epochs": 1, "critic_pretrain_lr": 0.003, "critic_lr": 0.003, "tau": 0.05}
+KINDS = {
+    "reinforce": (REINFORCE, 60, {"baseline": "no"}),
+    "reinforce, mean": (REINFORCE, 60, {"baseline": "mean", "entropy_weight": 0.01}),
+    "reinforce, greedy": (REINFORCE, 60, {"baseline": "greedy"}),
+    "reinforce, learnt": (REINFORCE, 60, {"baseline": "learnt", "baseline_lr": 0.02}),
+    "mixer": (MIXER, 60, {"baseline_lr": 0.02}),
+    "mrt": (MRT, 60, {"n_samples": 8}),
+    "ac": (AC, 80, {**CRITIC, "actor_tau": 0.1}),
+    "erac": (ERAC, 80, CRITIC),
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_late_reward_is_found(kind, seed):
+    model_type, updates, options = KINDS[kind]
+    before, _ = task.make_model(model_type, seed)
+    before.load_state_dict(task.actor(seed))
+    assert task.share(before.eval(), "bad") == 1
+    assert task.share(task.learn(model_type, seed, updates, **options), "good") == 1
+
+
+@pytest.mark.parametrize("kind", ["ac", "erac"])
+def test_without_a_look_ahead_it_is_not(kind):
+    model_type, updates, options = KINDS[kind]
+    assert task.share(task.learn(model_type, 1, updates, **options, gamma=0.0), "bad") == 1
+
+
+# Through the front door
+
+TOY = ["train.lr:0.001", "train.batch_size:40", "model.health_freq:2", "model.rollout_max_len:8"]
+CHANGES = {
+    "reinforce": [REINFORCE, "baseline:greedy", "n_samples:2", "entropy_weight:0.01"],
+    "reinforce, learnt": [REINFORCE, "baseline:learnt"],
+    "mixer": [MIXER, "mixer_delta:1", "mixer_every:3", "mixer_unit:updates"],
+    "mrt": [MRT, "n_samples:3"],
+    "ac": [AC, "critic_pretrain_epochs:1", "actor_tau:0.5", "support:6", "gate_sentences:4"],
+    "erac": [ERAC, "critic_pretrain_epochs:1", "support:0", "critic_beta1:0.0", "gate_sentences:4"],
+}
+FIGURES = {
+    "reinforce": "earned earned_spread entropy baseline mle_loss gradient_rl gradient_entropy gradient_mle",
+    "reinforce, learnt": "earned baseline baseline_loss gradient_rl",
+    "mixer": "earned baseline baseline_loss sampled_steps gradient_rl gradient_mle",
+    "mrt": "earned candidates gradient_rl gradient_mle",
+    "ac": "q q_target return td_error entropy critic_loss gradient_rl gradient_mle",
+    "erac": "q q_target return td_error entropy critic_loss gradient_rl gradient_mle",
+}
+
+
+def changes(toy, kind):
+    model_type, *options = CHANGES[kind]
+    return [*TOY, train_actor(toy), f"train.model_type:{model_type}", *(f"model.{option}" for option in options)]
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_resumed_run_equals_an_undisturbed_one(toy, kind):
+    settings = changes(toy, kind)
+    whole = train(toy, "whole", settings, "train.max_epochs:2")
+    for stop in (2, 7, 1_000_000):
+        parts = train(toy, "parts", settings, "train.max_epochs:2", f"train.max_iterations:{stop}")
+    (expected, _), (found, _) = load_state(whole), load_state(parts)
+    for part in ("model", "weights", "optimizer"):
+        assert equal(expected[part], found[part]), part
+    assert not equal(expected["weights"], load_state(toy.folder / "runs/toy-mle")[0]["weights"])  # it has learnt
+    for name in f"{FIGURES[kind]} reward_bleu length_ratio sampled_bleu greedy_bleu".split():
+        values = points(whole, f"rl_{name}").values()
+        assert values, name
+        assert all(value is not None and math.isfinite(value) for value in values), name
+    (checkpoint,) = whole.glob("*.best.bleu.ckpt")
+    (actor,) = toy.folder.glob("runs/toy-mle/*.best.bleu.ckpt")
+    assert set(load_checkpoint(checkpoint).weights) == set(load_checkpoint(actor).weights)  # only the actor is shared
+    assert len(lines(whole, "Gate")) == (kind in ("ac", "erac"))
+
+
+def test_a_scale_by_alpha_needs_an_alpha(toy, pysimt):
+    settings = changes(toy, "reinforce")
+    outcome = pysimt("train", "-C", toy.config, *settings, "model.reward_scale:1/alpha")
+    assert outcome.status == 2
+    assert "reward_scale" in outcome.error
+
+
+# What each of them plays and learns from
+
+
+def ready(model_type, **options):
+    """A model of the task, its learner and a batch."""
+    model, corpus = task.make_model(model_type, seed=1, **options)
+    model.load_state_dict(task.actor(1))
+    model.register_tensorboard(task.Board())
+    return model, model.learner, corpus[corpus.batches(1)[0]]
+
+
+def test_mixers_border_moves_from_each_sentences_end_to_its_beginning():
+    lengths_B = torch.tensor([4, 9, 12])  # references of 2, 7 and 10 words
+    _, learner, _ = ready(MIXER)
+    expected = {1: [0, 4, 7], 5: [0, 4, 7], 6: [0, 1, 4], 11: [0, 0, 1], 16: [0, 0, 0]}
+    assert {epoch: learner.borders(lengths_B, 77, epoch).tolist() for epoch in expected} == expected
+    _, learner, _ = ready(MIXER, mixer_unit="updates", mixer_every=10, mixer_delta=1)
+    assert [learner.borders(lengths_B, update, 99).tolist() for update in (10, 11)] == [[1, 6, 9], [0, 5, 8]]
+
+
+def test_mixer_begins_with_the_references_words():
+    _, learner, batch = ready(MIXER, mixer_delta=1)
+    played = []
+    original = learner.player.play
+    learner.player.play = lambda *args, **more: played.append(original(*args, **more)) or played[-1]
+    learner.loss(batch, 1, 1)
+    assert torch.equal(played[0].words_TB[:3], batch["trg"][:3])  # three words, of which the last is sampled
+    assert len(set(map(tuple, played[0].words_TB[3:].t().tolist()))) > 1
+    assert learner.figures["sampled_steps"] < 1
+
+
+def test_risk_counts_every_candidate_once_and_the_reference_is_one():
+    eos = EOS
+    words = torch.tensor([[1, 1, 1, 1, 1, 1], [5, 5, 6, 5, 6, 6], [eos, eos, eos, eos, eos, 7]])
+    assert different(words, each=3).tolist() == [0, 2, 3, 4, 5]  # the second is the first; the fourth is another's
+    _, learner, batch = ready(MRT, n_samples=5, lambda_mle=0.5)
+    loss = learner.loss(batch, 1, 1)
+    assert set(loss.terms) == {"rl", "mle"}
+    assert 1 < learner.figures["candidates"] <= 6
+    references = learner.player.last.references
+    assert learner.player.last.hypotheses[::6] == references[::6]
+
+
+def test_actor_critic_samples_from_the_delayed_actor():
+    model, learner, batch = ready(AC, actor_tau=0.25, critic_pretrain_epochs=0)
+    slow = learner.delayed.model
+    with torch.no_grad():
+        start = model.dec.emb.weight.clone()
+        model.dec.emb.weight += 1
+        model.encoders["src"].emb.weight.zero_()
+    played = []
+    original = learner.player.play
+    learner.player.play = lambda actor, *args: played.append(actor) or original(actor, *args)
+    loss = learner.loss(batch, 1, 1)
+    assert played == [slow]
+    torch.testing.assert_close(slow.dec.emb.weight, start + 0.25)
+    assert not torch.equal(slow.encoders["src"].emb.weight, model.encoders["src"].emb.weight)
+    assert not any(parameter.requires_grad for parameter in slow.parameters())
+    assert model.dec is not slow.dec
+    loss.terms["rl"].backward()  # the actor has a gradient, its copy has none
+    assert model.dec.emb.weight.grad is not None
+    assert slow.dec.emb.weight.grad is None
+    assert not any("delayed" in name for name in model.state_dict())
+
+
+def test_actor_critic_copies_shared_weights_once():
+    model, learner, _ = ready_with_tied_weights()
+    slow = learner.delayed.model
+    assert slow.dec.out2prob.weight is slow.dec.emb.weight
+    assert slow.dec.emb.weight is not model.dec.emb.weight
+
+
+def ready_with_tied_weights():
+    model, corpus = task.make_model(AC, seed=1, tied_emb="2way")
+    model.register_tensorboard(task.Board())
+    return model, model.learner, corpus
+
+
+def test_erac_counts_the_entropy_and_actor_critic_does_not():
+    for model_type, alpha in ((AC, 0.0), (ERAC, 0.045)):
+        _, learner, _ = ready(model_type)
+        assert learner.alpha == alpha
+        assert len(learner.critics.critics) == 1
+
+
+def test_a_baselines_gradient_stays_in_the_baseline():
+    model, learner, batch = ready(REINFORCE, baseline="learnt")
+    learner.loss(batch, 1, 1)  # the baseline learns in here, the actor does not yet
+    assert learner.learnt.layer.weight.abs().max() > 0
+    assert all(parameter.grad is None for parameter in model.parameters())
