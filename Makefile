@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-pysimt lint format docs bench clean
+.PHONY: help demo demo-all test test-pysimt lint format docs bench clean
 
 help:
 	@echo "make demo    train, translate and report on the generated demo corpus"
+	@echo "make demo-all   the same with every algorithm: about ten minutes"
 	@echo "make test    run all tests"
 	@echo "make test-pysimt PYSIMT=path   compare with pysimt itself"
 	@echo "make bench   measure training and search"
@@ -21,6 +22,9 @@ $(READY): setup.py pyproject.toml constraints.txt
 
 demo: $(READY)
 	$(BIN)/python experiments/demo.py
+
+demo-all: $(READY)
+	$(BIN)/python experiments/demo.py --all
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto

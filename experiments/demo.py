@@ -1,9 +1,12 @@
 """What `make demo` runs: prepare the demo corpus, train, translate, score, show a table and make the report.
 
+With `--all` (`make demo-all`) every algorithm is trained, each from the same actor.
+
 Every step is a command that you could type yourself; it is shown before it runs. A step whose result is there already
 is not done again: training goes on where it stopped, or says that it has ended.
 """
 
+import argparse
 import shlex
 import subprocess
 import sys
@@ -16,6 +19,14 @@ from pysimt_sac.files import read_lines
 HERE = Path(__file__).parent
 DATA, RUNS, REPORT = Path("data/demo"), Path("runs"), Path("runs/demo_report.html")
 SYSTEMS = {"MLE": "demo_mle"}
+ALL_SYSTEMS = {
+    **SYSTEMS,
+    "REINFORCE": "demo_reinforce",
+    "MIXER": "demo_mixer",
+    "MRT": "demo_mrt",
+    "AC": "demo_ac",
+    "ERAC": "demo_erac",
+}
 SPLITS = {"test": "in-domain", "test_ood": "out-of-domain"}
 SEARCH = "beam6"
 
@@ -47,10 +58,10 @@ def translate(config: str) -> None:
     run("pysimt", "translate", "-s", ",".join(SPLITS), "-f", "bs", "-b", 64, "-o", prefix, checkpoints[-1])
 
 
-def table() -> Table:
+def table(systems: dict[str, str]) -> Table:
     """Scores of every system on every test set, with the accuracy on ambiguous words."""
     metrics, rows = choose_metrics(("bleu", "chrf", "ter")).metrics, []
-    for name, config in SYSTEMS.items():
+    for name, config in systems.items():
         for split, domain in SPLITS.items():
             output = read_lines(translation(config, split))
             scores = score_text(read_lines(DATA / f"{split}.de"), output, metrics)
@@ -63,13 +74,16 @@ def table() -> Table:
 
 def main() -> None:
     """All steps."""
+    parser = argparse.ArgumentParser(description="Train on the generated demo corpus, translate, score and report.")
+    parser.add_argument("--all", action="store_true", help="train every algorithm, not only the first ones")
+    systems = ALL_SYSTEMS if parser.parse_args().all else SYSTEMS
     if not (DATA / "corpus.json").is_file():
         run("pysimt-sac", "prepare", "demo", "--out", DATA)
-    for config in SYSTEMS.values():
+    for config in systems.values():
         run("pysimt", "train", "-C", HERE / f"{config}.conf")
         translate(config)
-    run("pysimt-sac", "report", *(f"{name}={RUNS / config}" for name, config in SYSTEMS.items()), "--out", REPORT)
-    print(f"\n{render(table(), 'text')}")
+    run("pysimt-sac", "report", *(f"{name}={RUNS / config}" for name, config in systems.items()), "--out", REPORT)
+    print(f"\n{render(table(systems), 'text')}")
     print(f"\nData: {DATA}/  runs, checkpoints and translations: {RUNS}/demo_*/")
     print(f"Open {REPORT} in a browser to see what became of every sentence.")
 

@@ -28,9 +28,7 @@ from pysimt_sac.rl.scoring import rescore, state_size
 class MIXEROptions:
     """The keys of `[model]` that only MIXER has."""
 
-    mixer_delta: int = option(
-        3, "words from one border to the next, and from the end to the first", minimum=1
-    )
+    mixer_delta: int = option(3, "words from one border to the next, and from the end to the first", minimum=1)
     mixer_every: int = option(5, "how many epochs or updates it stays in one place", minimum=1)
     mixer_unit: str = option("epochs", "what mixer_every counts", choices=("epochs", "updates"))
 

@@ -1,4 +1,4 @@
-"""The systems that Soft Actor-Critic is compared with: what each plays and learns from, that it learns, its resuming."""
+"""The systems that Soft Actor-Critic is compared with: what each plays and learns from; learning; resuming."""
 
 import math
 
