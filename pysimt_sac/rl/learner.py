@@ -108,6 +108,11 @@ class CriticLearner(Learner):
         """The weight of the entropy in values."""
         return 0.0
 
+    @property
+    def support(self) -> tuple[int, float]:
+        """Over which words expectations sum: how many, and how likely at least."""
+        return self.critic_options.support, self.critic_options.support_least
+
     def take_critics(self, folder: str) -> None:
         """Begin with another run's critics."""
         state, _ = load_state(Path(folder))
@@ -126,7 +131,7 @@ class CriticLearner(Learner):
         n_sentences = self.critic_options.gate_sentences
         if stage != self.JOINTLY or not n_sentences:
             return []
-        gate = Gate(self.model, self.player, self.critics, self.critic_options.gamma, float(self.alpha))
+        gate = Gate(self.model, self.player, self.critics, self.critic_options, float(self.alpha))
         return gate.examine(n_sentences, self.seed).lines()
 
     def learns_returns(self, epoch: int) -> bool:
