@@ -87,6 +87,7 @@ class SACLearner(CriticLearner):
         taken_N = steps.flatten(words_TB[1:])
         with network_mode(model, self.common.rollout_dropout), torch.set_grad_enabled(with_actor):
             states = model.states_of(experience.batch(model.sl, model.tl))
+            experience = self.player.appraise(model, states, experience)
             log_pi_NA, support = model.policy(states, words_TB, lengths_B, taken_N, *self.support)
             nll = model.nll(states, experience.reference_RB) if with_actor else None
         returns_N = self.returns(experience, steps, log_pi_NA)

@@ -34,21 +34,25 @@ class Support(NamedTuple):
     valid_NK: Tensor
 
 
-def find_support(scores_NV: Tensor, taken_N: Tensor, k: int, least: float = 0.0) -> Support:
+def find_support(scores_NV: Tensor, taken: Tensor, k: int, least: float = 0.0) -> Support:
     """The k likeliest words of every step, by log-probabilities or logits, and the one that was taken.
 
+    taken: one word per step (N), or several (N, M) of which the first was taken; a 0 there is no word.
     least: leave out words less likely than this, unless taken. Words that are hardly ever sampled have a Q that no one
     has corrected, and sums over many of them follow its mistakes.
     """
     choices_NV = scores_NV.detach()[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
     scores_NK, places_NK = choices_NV.topk(min(k, choices_NV.size(1)), dim=-1)
-    likeliest_NK, taken_N1 = places_NK + EOS, taken_N.unsqueeze(1)
-    same_NK = likeliest_NK == taken_N1
-    likely_NK = torch.ones_like(same_NK)
+    words_NK, taken_NM = places_NK + EOS, taken.view(len(taken), -1)
+    valid_NK = torch.ones_like(words_NK, dtype=torch.bool)
     if least > 0:
-        likely_NK = (scores_NK - choices_NV.logsumexp(-1, keepdim=True)).exp() >= least
-    valid_NK = torch.cat((likely_NK | same_NK, ~same_NK.any(1, keepdim=True)), 1)
-    return Support(torch.cat((likeliest_NK, taken_N1), 1), valid_NK)
+        valid_NK = (scores_NK - choices_NV.logsumexp(-1, keepdim=True)).exp() >= least
+    for word_N in taken_NM.unbind(1):  # each gets a place of its own, unless it is there already
+        word_N1 = word_N.unsqueeze(1)
+        same_NK = words_NK == word_N1
+        valid_NK = torch.cat((valid_NK | same_NK, (~same_NK.any(1) & word_N.ne(PAD)).unsqueeze(1)), 1)
+        words_NK = torch.cat((words_NK, word_N1), 1)
+    return Support(words_NK, valid_NK)
 
 
 def restricted_policy(log_p_NV: Tensor, support: Support) -> Tensor:
