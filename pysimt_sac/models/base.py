@@ -188,21 +188,22 @@ class RLModel(HostModel):
         return self.get_enc_state_dict()
 
     def policy(
-        self, states: "States", words_TB: Tensor, lengths_B: Tensor, taken_N: Tensor, k: int
+        self, states: "States", words_TB: Tensor, lengths_B: Tensor, taken: Tensor, k: int, least: float = 0.0
     ) -> tuple[Tensor, Support | None]:
         """log pi (N, A) at every real step of some translations, over k likeliest words and the taken one.
 
-        k = 0: over all words. Otherwise the gradient goes through the output layer's rows of those words alone.
+        k = 0: over all words. least: see `losses.find_support`. With k words the gradient goes through the output
+        layer's rows of those words alone.
         """
         if k == 0:
             return losses.policy(self.log_probs(states, words_TB, lengths_B)), None
         if not hasattr(self.dec, "unroll"):
             log_p_NV = self.log_probs(states, words_TB, lengths_B)
-            support = losses.find_support(log_p_NV, taken_N, k)
+            support = losses.find_support(log_p_NV, taken, k, least)
             return losses.restricted_policy(log_p_NV, support), support
         readout_NE, _ = self.readouts(states, words_TB, lengths_B)
         with torch.no_grad():
-            support = losses.find_support(self.dec.out2prob(readout_NE), taken_N, k)
+            support = losses.find_support(self.dec.out2prob(readout_NE), taken, k, least)
         return losses.policy_on_support(linear_rows(self.dec.out2prob, readout_NE, support.words_NK), support), support
 
     def log_probs(self, states: "States", ids_TB: Tensor, lengths_B: Tensor | None = None) -> Tensor:

@@ -80,6 +80,7 @@ class SACLearner(CriticLearner):
     def learn(self, experience: Experience, epoch: int, with_actor: bool) -> ActorLoss:
         """One step of the critics and the temperature; the actor's loss."""
         choices = self.choices(self.model, experience, gradient=with_actor)
+        experience = self.player.appraise(self.model, choices.states, experience)
         steps, log_pi_NA = choices.steps, choices.log_pi_NA
         target_N, returns_N = self.wanted(experience, choices, epoch)
         readouts = self.critics.readouts(experience, steps)

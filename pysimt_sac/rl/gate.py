@@ -13,6 +13,7 @@ from torch import Tensor
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.ensemble import CriticEnsemble
 from pysimt_sac.rl.losses import Support
+from pysimt_sac.rl.options import CriticOptions
 from pysimt_sac.rl.player import Player, repeat
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.steps import Steps
@@ -50,9 +51,11 @@ class GateReport:
 class Gate:
     """Examines critics; nothing that it draws or does changes the run."""
 
-    def __init__(self, model: Any, player: Player, critics: CriticEnsemble, gamma: float, alpha: float) -> None:
+    def __init__(
+        self, model: Any, player: Player, critics: CriticEnsemble, options: CriticOptions, alpha: float
+    ) -> None:
         self.model, self.player, self.critics = model, player, critics
-        self.gamma, self.alpha = gamma, alpha
+        self.options, self.alpha = options, alpha
 
     @torch.no_grad()
     def examine(self, n_sentences: int, seed: int) -> GateReport:
@@ -84,13 +87,17 @@ class Gate:
         steps = Steps.of(lengths_B, experience.words_TB.device)
         states = self.model.states_of(experience.batch(self.model.sl, self.model.tl))
         taken_N = steps.flatten(experience.words_TB[1:])
-        log_pi_NA, support = self.model.policy(states, experience.words_TB, lengths_B, taken_N, ACTIONS)
+        k = self.options.support or ACTIONS
+        log_pi_NA, support = self.model.policy(
+            states, experience.words_TB, lengths_B, taken_N, k, self.options.support_least
+        )
+        assert support is not None
         return steps, support, log_pi_NA
 
     def returns(self, experience: Experience, steps: Steps, log_pi_NA: Tensor) -> Tensor:
         """What the steps of an experience have brought."""
         rewards_N, entropies_N = steps.flatten(experience.rewards_TB), losses.entropy(log_pi_NA)
-        return losses.soft_returns(rewards_N, entropies_N, steps, self.gamma, self.alpha)
+        return losses.soft_returns(rewards_N, entropies_N, steps, self.options.gamma, self.alpha)
 
     def compare(
         self,
@@ -101,13 +108,17 @@ class Gate:
         q_NA: Tensor,
         generator: torch.Generator,
     ) -> tuple[Tensor, Tensor]:
-        """At a random step of every sentence: Q of its likeliest words, and what came of them, (B, A)."""
-        n_steps_B = experience.lengths_B - 1
-        draws_B = torch.rand(len(n_steps_B), generator=generator).to(n_steps_B.device)
-        times_B = (draws_B * n_steps_B).long()
+        """At a random step of every sentence: Q of its likeliest words, and what came of them, (B, A).
+
+        A step is chosen where there is a choice, if there is one; words that are not in the support count as nan.
+        """
+        choice_N = support.valid_NK[:, :ACTIONS].sum(1) > 1
+        draws_TB = torch.rand(steps.shape, generator=generator).to(choice_N.device)
+        times_B = (draws_TB + steps.pad(1.0 + choice_N)).argmax(0)
         number_TB = steps.pad(torch.arange(len(steps), device=times_B.device, dtype=torch.float64)).long()
         chosen_B = number_TB.gather(0, times_B.unsqueeze(0)).squeeze(0)
         words_BA = support.words_NK[chosen_B, :ACTIONS]  # the likeliest; behind them is the one that was taken
+        valid_BA = support.valid_NK[chosen_B, :ACTIONS]
         each = words_BA.size(1) * CONTINUATIONS
         # Columns: all continuations of a sentence beside each other, word by word.
         forced_TB = experience.words_TB[1:].repeat_interleave(each, 1)
@@ -119,4 +130,4 @@ class Gate:
         its_steps, _, log_pi_NA = self.policy(continued)
         returns_TB = its_steps.pad(self.returns(continued, its_steps, log_pi_NA))
         returns_BAC = returns_TB[at_B, columns].view(len(times_B), -1, CONTINUATIONS)
-        return q_NA[chosen_B, : words_BA.size(1)], returns_BAC.mean(-1)
+        return q_NA[chosen_B, :ACTIONS], returns_BAC.mean(-1).masked_fill(~valid_BA, torch.nan)

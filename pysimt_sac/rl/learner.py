@@ -52,6 +52,7 @@ class Choices(NamedTuple):
     log_pi_NA: Tensor
     support: Support | None
     nll: Tensor | None
+    states: Any  # the encoded sources
 
 
 class Learner(ABC):
@@ -121,6 +122,11 @@ class CriticLearner(Learner):
         """The weight of the entropy in values."""
         return 0.0
 
+    @property
+    def support(self) -> tuple[int, float]:
+        """Over which words expectations sum: how many, and how likely at least."""
+        return self.critic_options.support, self.critic_options.support_least
+
     def take_critics(self, folder: str) -> None:
         """Begin with another run's critics."""
         state, _ = load_state(Path(folder))
@@ -139,7 +145,7 @@ class CriticLearner(Learner):
         n_sentences = self.critic_options.gate_sentences
         if stage != self.JOINTLY or not n_sentences:
             return []
-        gate = Gate(self.model, self.player, self.critics, self.critic_options.gamma, float(self.alpha))
+        gate = Gate(self.model, self.player, self.critics, self.critic_options, float(self.alpha))
         return gate.examine(n_sentences, self.seed).lines()
 
     def learns_returns(self, epoch: int) -> bool:
@@ -167,9 +173,9 @@ class CriticLearner(Learner):
         taken_N = steps.flatten(words_TB[1:])
         with network_mode(actor, self.common.rollout_dropout), torch.set_grad_enabled(gradient):
             states = actor.states_of(experience.batch(actor.sl, actor.tl))
-            log_pi_NA, support = actor.policy(states, words_TB, lengths_B, taken_N, self.critic_options.support)
+            log_pi_NA, support = actor.policy(states, words_TB, lengths_B, taken_N, *self.support)
             nll = actor.nll(states, experience.reference_RB) if gradient else None
-        return Choices(steps, taken_N, log_pi_NA, support, nll)
+        return Choices(steps, taken_N, log_pi_NA, support, nll, states)
 
     @torch.no_grad()
     def targets(self, experience: Experience, choices: Choices) -> Tensor:

@@ -26,6 +26,9 @@ class CriticOptions:
 
     gamma: float = option(1.0, "discount of later rewards", minimum=0, maximum=1)
     support: int = option(32, "sum over this many likeliest words and the taken one; 0: over all words", minimum=0)
+    support_least: float = option(
+        0.01, "`support`: leave out words that are less likely than this; nobody has tried them", minimum=0, below=1
+    )
     critic_lr: float = option(0.0003, "the critics' learning rate beside the actor", above=0)
     critic_beta1: float = option(0.9, "how long the critics' Adam remembers gradients", minimum=0, below=1)
     critic_gclip: float = option(5.0, "clip the critics' gradient at this norm", above=0)

@@ -13,7 +13,8 @@ from tests.models.runs import equal, lines, points, train, train_actor
 
 REINFORCE, MIXER, MRT, AC, ERAC = "REINFORCENMT", "MIXERNMT", "MRTNMT", "ACNMT", "ERACNMT"
 # Of the words that follow, the critics know the two likeliest and the sampled one: the others' Q means nothing.
-CRITIC = {"support": 2, "critic_pretrain_epochs": 1, "critic_pretrain_lr": 0.003, "critic_lr": 0.003, "tau": 0.05}
+CRITIC = {"support": 2, "critic_pretrain_epochs": 1, "critic_pretrain_lr": 0.01, "critic_lr": 0.01, "tau": 0.05}
+CRITIC |= {"lambda_mle": 0.1}  # without it, a critic that reads references takes one kind's good word for the other's
 KINDS = {
     "reinforce": (REINFORCE, 60, {"baseline": "no"}),
     "reinforce, mean": (REINFORCE, 60, {"baseline": "mean", "entropy_weight": 0.01}),

@@ -7,6 +7,7 @@ from pysimt_sac.engine.vocabulary import EOS
 from pysimt_sac.models import MLENMT
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl.gate import Gate, GateReport
+from pysimt_sac.rl.options import CriticOptions
 from pysimt_sac.rl.player import Player
 from pysimt_sac.rl.rollout import sample_rollout
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
@@ -55,7 +56,7 @@ def gate(actor, monkeypatch, sign):
     monkeypatch.setitem(globals(), "WORD", actor.trg_vocab_tokens[5])
     player = Player(RewardOptions(reward_scale=1.0), longest=8, dropout=False, permuted=False, seed=1)
     player.rewarder.parts["bleu"] = fives
-    return Gate(actor, player, Oracle(sign), gamma=0.0, alpha=0.0)
+    return Gate(actor, player, Oracle(sign), CriticOptions(gamma=0.0, support_least=0.0), alpha=0.0)
 
 
 def test_critics_that_know_pass(actor, monkeypatch):
