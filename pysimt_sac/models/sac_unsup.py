@@ -138,7 +138,7 @@ class SACUnsupLearner(Learner):
     def health(self, update: int) -> dict[str, float]:
         """All figures of the last update, by name."""
         replay = {"replay_fill": len(self.replay) / self.replay.size, "replay_age": self.replay.mean_age(update)}
-        return {**super().health(update), **self.player.learnt_figures, **replay}
+        return {**super().health(update), **replay}
 
 
 def following_words(experience: Experience) -> Tensor:

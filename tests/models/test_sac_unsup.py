@@ -95,7 +95,14 @@ def test_a_resumed_run_equals_an_undisturbed_one(toy, more):
     (expected, _), (found, _) = load_state(whole), load_state(parts)
     assert equal(expected["model"], found["model"])
     assert equal(expected["weights"], found["weights"])
-    for name in "unsup_accuracy unsup_mean unsup_words_per_source unsup_rank_frequent entropy gradient_rl".split():
+    for name in [
+        "unsup_accuracy",
+        "unsup_mean",
+        "unsup_words_per_source",
+        "unsup_rank_frequent",
+        "entropy",
+        "gradient_rl",
+    ]:
         assert len(points(whole, f"rl_{name}")) >= 2, name
     (checkpoint,) = whole.glob("*.best.bleu.ckpt")
     assert not any("inner" in name for name in load_checkpoint(checkpoint).weights)
