@@ -38,7 +38,7 @@ def test_gru_layer_equals_torchs(bidirectional, steps):
 
 
 def test_gru_layer_by_finite_differences():
-    weights = [torch.randn(2, 3, 2, 9), torch.randn(2, 9, 3), torch.randn(2, 1, 9)]
+    weights = [torch.randn(2, 3, 2, 9), torch.randn(2, 9, 3), torch.randn(2, 9)]
     assert torch.autograd.gradcheck(GRULayer.apply, [weight.requires_grad_() for weight in weights])
 
 
