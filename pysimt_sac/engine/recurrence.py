@@ -14,6 +14,8 @@ on one product together. Shape suffixes: P blocks of a gate, X columns of a bloc
 computed as 2 sigmoid(2x) - 1, in a quarter of the time; its -1 adds the same to all scores, which the softmax ignores.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -29,12 +31,12 @@ def n_blocks(size: int) -> int:
 
 def in_blocks(weight_NK: Tensor, blocks: int) -> Tensor:
     """A view of a weight, (blocks, K, N / blocks): what `x_BK.expand(blocks, -1, -1)` is multiplied by."""
-    return weight_NK.unflatten(0, (blocks, -1)).transpose(1, 2)
+    return weight_NK.view(blocks, -1, weight_NK.size(1)).transpose(1, 2)
 
 
 def rows_in_blocks(rows_BN: Tensor, blocks: int) -> Tensor:
     """A view of (..., B, N) in the layout of such a product: (..., blocks, B, N / blocks)."""
-    return rows_BN.unflatten(-1, (blocks, -1)).transpose(-3, -2)
+    return rows_BN.view(*rows_BN.shape[:-1], blocks, -1).transpose(-3, -2)
 
 
 def gru_cell(inputs_3PBX: Tensor, gates_3PBX: Tensor, h_PBX: Tensor, n_PBX: Tensor, out_PBX: Tensor) -> None:
@@ -223,12 +225,15 @@ class GRULayer(Function):
         return d_input, d_hh.roll(-size, 1), d_state.sum((1, 2)).roll(-size, 1)
 
 
-def run_gru_layer(inputs_TBE: Tensor, weights: list[list[Tensor]], reverse: Any = None) -> Tensor:
+def run_gru_layer(
+    inputs_TBE: Tensor, weights: list[list[Tensor]], reverse: Callable[[Tensor], Tensor] | None = None
+) -> Tensor:
     """States (T, B, D * H) of a layer; weights: those of `nn.GRU` for each of its directions.
 
     reverse: reverses every sequence in its own length; without it, they are all as long as the longest.
     """
-    reverse = reverse or (lambda sequences_TB: sequences_TB.flip(0))
+    if reverse is None:
+        reverse = partial(torch.flip, dims=(0,))
     ih_D3HE, hh_D3HH, ih_bias_D3H, hh_bias_D3H = (torch.stack(group) for group in zip(*weights, strict=True))
     inputs_DNE = torch.stack([inputs_TBE, reverse(inputs_TBE)][: len(weights)]).flatten(1, 2)
     projected = torch.baddbmm(ih_bias_D3H.unsqueeze(1), inputs_DNE, ih_D3HE.transpose(1, 2))
