@@ -33,7 +33,7 @@ def keep_freed_memory() -> None:
     """Have the C library keep freed memory for the next tensors, where it knows how to (glibc).
 
     By default large blocks go back to the system at once, and come back as pages that must be cleared first: thousands
-    of page faults in every update, which cost a twentieth of its time.
+    of page faults in every update.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
