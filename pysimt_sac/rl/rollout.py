@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from pysimt_sac.engine.layers import States
-from pysimt_sac.engine.search import Stepper, draw_words
+from pysimt_sac.engine.search import draw_words
+from pysimt_sac.engine.stepper import Stepper
 from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
 
 
@@ -107,7 +108,7 @@ def sample_rollout(
 
 
 class ProtocolStepper:
-    """`engine.search.Stepper` for decoders that only speak pysimt's protocol, and for one hypothesis per sentence."""
+    """`engine.stepper.Stepper` for decoders that only speak pysimt's protocol, and for one hypothesis per sentence."""
 
     def __init__(self, dec: Any, states: Any) -> None:
         self.dec, self.states = dec, states
