@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.layers import States
+from pysimt_sac.engine.protocol import ProtocolStepper
 from pysimt_sac.engine.vocabulary import BOS, EOS, PAD, UNK
 
 
@@ -57,6 +58,20 @@ class Stepper:
             self.h_BKH = self.h_BKH.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, size))
 
 
+def stepper_for(
+    dec: Any, states: States, suppress_unk: bool = False, normalise: bool = True
+) -> Stepper | ProtocolStepper:
+    """A stepper that suits the decoder: ours, or one of pysimt's, which always normalises."""
+    if hasattr(dec, "unroll"):
+        return Stepper(dec, states, suppress_unk, normalise)
+    return ProtocolStepper(dec, states, suppress_unk)
+
+
+def device_of(states: States) -> torch.device:
+    """Where the source's states are."""
+    return next(iter(states.values()))[0].device
+
+
 def encoded(model: Any, batch: Any) -> States:
     """The batch's source states, by pysimt's protocol."""
     model.cache_enc_states(batch)
@@ -93,8 +108,8 @@ def follow(
 
     Without `scores`, the hypotheses have none (nan), and log-probabilities are not normalised.
     """
-    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk, normalise=scores)
-    device = stepper.memory.mask_BS.device
+    states = encoded(model, batch)
+    stepper, device = stepper_for(model.dec, states, suppress_unk, normalise=scores), device_of(states)
     sentences = torch.arange(batch.size, device=device)
     words_B = torch.full((batch.size,), BOS, device=device)
     chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
@@ -162,8 +177,8 @@ def beam_search(
     A hypothesis that ends keeps its place in the beam and its score; open ones compete with it by log-probability.
     A sentence is done when all its hypotheses have ended, or when no open one can still beat its best ended one.
     """
-    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk)
-    device = stepper.memory.mask_BS.device
+    states = encoded(model, batch)
+    stepper, device = stepper_for(model.dec, states, suppress_unk), device_of(states)
     results: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
     sentences = torch.arange(batch.size, device=device)
     beam = Beam.start(batch.size, device)
