@@ -37,8 +37,8 @@ def describe_start(trainer: Any) -> str:
         resuming = f"Resuming {run.exp_id} after update {progress.update} of epoch {progress.epoch}"
         return f"{run.remark}\n{resuming}" if run.remark else resuming
     lines = [
-        f"pysimt_sac {__version__} (embedded engine), torch {torch.__version__}, Python {platform.python_version()}, "
-        f"{trainer.device} with {torch.get_num_threads()} threads",
+        f"Host: embedded engine of pysimt_sac {__version__}, torch {torch.__version__}, "
+        f"Python {platform.python_version()}, {trainer.device} with {torch.get_num_threads()} threads",
         f"Run {run.exp_id} in {run.folder}; seed {progress.seed}",
     ]
     for section in trainer.model.opts.sections:
