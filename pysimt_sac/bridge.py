@@ -24,7 +24,16 @@ from pysimt.utils.io import progress_bar, read_reference_files
 from pysimt.utils.misc import fix_seed
 
 from pysimt_sac import host
-from pysimt_sac.bridge_state import HostJournal, finished, follow_lr_factor, note_end, restore, save, stopped_by_signals
+from pysimt_sac.bridge_state import (
+    HostJournal,
+    describe_resuming,
+    finished,
+    follow_lr_factor,
+    note_end,
+    restore,
+    save,
+    stopped_by_signals,
+)
 from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint
 from pysimt_sac.engine.config import Options as EngineOptions
 from pysimt_sac.engine.config import check_config, plugin_modules, read_config
@@ -218,7 +227,7 @@ def train(args: argparse.Namespace, manager: Any) -> int:
         with HostJournal(run, options.train["tensorboard_dir"]) as journal:
             versions = f"torch {torch.__version__}, Python {platform.python_version()}"
             log.info(f"Host: {host.describe()}, {versions}, {manager}")
-            log.info(f"Resuming {run.exp_id} {run.remark}" if run.state else options)
+            log.info(describe_resuming(run) if run.state else options)
             try:
                 Loop(model_type(opts=options), options.train, manager, run, ours.to_dict(), journal)()
             except Interrupted as interruption:

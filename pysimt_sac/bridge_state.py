@@ -78,6 +78,12 @@ def finished(state: dict[str, Any] | None, options: dict[str, Any]) -> str:
     return "patience is exhausted" if progress["early_bad"] >= options["patience"] else ""
 
 
+def describe_resuming(run: Run) -> str:
+    """What a resumed run says of itself."""
+    epochs = len(run.state["progress"]["train_loss"]) if run.state else 0
+    return "\n".join(filter(None, [run.remark, f"Resuming {run.exp_id} after {epochs} whole epochs"]))
+
+
 def restore(loop: Any, state: dict[str, Any], make_metric: Callable[..., Any]) -> None:
     """Take back what `save` wrote, random states last."""
     if state["corpus"] != fingerprint(loop):
@@ -188,8 +194,12 @@ class HostJournal(Journal, logging.Handler):
         return self
 
     def __exit__(self, *_: object) -> None:
-        log.removeHandler(self)
         self.close()
+
+    def close(self) -> None:
+        """Called by pysimt's loop when it is done."""
+        log.removeHandler(self)
+        Journal.close(self)
 
     def __repr__(self) -> str:
         return f"Curves: {self.paths['scalars'].name}"

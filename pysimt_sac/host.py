@@ -52,16 +52,23 @@ def describe() -> str:
 
 
 def reserve_device(wanted: str) -> Any:
-    """pysimt's DeviceManager, before anything else of pysimt is imported; it knows `cpu` and `[N]gpu` only."""
+    """pysimt's DeviceManager, which knows `cpu` and `[N]gpu` only; then all else of pysimt is imported."""
     import torch
     from pysimt.utils.device import DeviceManager
 
     if wanted.lower() == "auto":
         wanted = "gpu" if torch.cuda.is_available() else "cpu"
     try:
-        return DeviceManager(wanted)
+        manager = DeviceManager(wanted)
+        import pysimt_sac.bridge  # noqa: F401 - to see whether all that pysimt needs is there
     except RuntimeError as error:
         raise UserError(str(error), f"-d {wanted}", "pysimt knows cpu and gpu") from error
+    except ModuleNotFoundError as error:
+        todo = f"pip install {error.name}, or set {VARIABLE}=embedded"
+        raise UserError(
+            f"pysimt needs the package {error.name}, which is not installed", pysimt_folder(), todo
+        ) from error
+    return manager
 
 
 def __getattr__(attribute: str) -> Any:
