@@ -1,4 +1,4 @@
-"""`pysimt-sac host`: what trains and translates here, pysimt itself or the engine, and whose the command `pysimt` is."""
+"""`pysimt-sac host`: what trains and translates here, pysimt itself or the engine; and whose the command is."""
 
 import argparse
 import os

@@ -1,0 +1,131 @@
+"""Runs in pysimt's loop that were stopped go on from the last whole epoch, and end as if they never had been."""
+
+import json
+
+import pytest
+import torch
+
+from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
+from tests.pysimt.hosts import COMMAND, NEEDS_PYSIMT, start_python, train
+
+pytestmark = NEEDS_PYSIMT
+
+# Dies like a killed process when the loop calls a function of pysimt's for the N-th time, before or after it.
+DIE = """
+import os, sys
+from pysimt_sac import host
+host.reserve_device("cpu")
+from pysimt_sac import bridge
+from pysimt import mainloop, monitor
+owner, name, when, number = sys.argv[1:5]
+place = {"loop": mainloop.MainLoop, "monitor": monitor.Monitor}[owner]
+original, count = getattr(place, name), 0
+def deadly(self, *args, **more):
+    global count
+    count += 1
+    if when == "before" and count == int(number):
+        os._exit(9)
+    result = original(self, *args, **more)
+    if when == "after" and count == int(number):
+        os._exit(9)
+    return result
+setattr(place, name, deadly)
+from pysimt_sac.cli import main
+sys.exit(main(sys.argv[5:]))
+"""
+BUSY = ["train.max_epochs:4", "train.lr_decay:plateau", "train.lr_decay_patience:0", "train.lr_decay_revert:True"]
+BUSY += ["train.eval_metrics:bleu,loss,chrf", "train.checkpoint_freq:7", "train.n_checkpoints:2", "model.bucket_by:src"]
+BUSY += ["train.eval_filters:lower", "train.eval_zero:True", "model.translator_type:bs"]
+SAC = ["train.model_type:SACNMT", "model.critic_pretrain_epochs:1", "model.support:6", "model.buffer_size:4"]
+SAC += ["model.rollout_max_len:8", "model.actor_warmup:30", "model.rollout_dropout:True", "train.lr:0.003"]
+
+
+def equal(one, other):
+    """Whether two nested states hold the same numbers."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return one == other
+
+
+def points(folder):
+    (curves,) = folder.glob("*.scalars.jsonl")
+    return [json.loads(line) for line in curves.read_text().splitlines()]
+
+
+def checkpoints(folder):
+    """What each checkpoint holds, by its name without the run's id; links by what they point to."""
+    found = {}
+    for path in folder.glob("*.ckpt"):
+        name = path.name.split("-r", 1)[1][5:]
+        found[name] = path.readlink().name.split("-r", 1)[1][5:] if path.is_symlink() else load_checkpoint(path).weights
+    return found
+
+
+def assert_same_run(whole, parts):
+    (expected, _), (found, _) = load_state(whole), load_state(parts)
+    for part in ("progress", "weights", "optimizer", "model", "random"):
+        assert equal_but_for_ids(expected[part], found[part]), part
+    assert points(whole) == points(parts)
+    assert equal(checkpoints(whole), checkpoints(parts))
+
+
+def equal_but_for_ids(one, other):
+    """As `equal`; the names of the last checkpoints carry the run's id."""
+    clean = [{key: value for key, value in part.items() if key != "checkpoints"} for part in (one, other)]
+    return equal(*clean)
+
+
+@pytest.mark.parametrize("changes", [["train.model_type:SimultaneousNMT"], SAC], ids=["pysimt's own model", "SACNMT"])
+def test_a_resumed_run_equals_an_undisturbed_one(toy, changes):
+    changes = [*BUSY, *changes]
+    whole = train("pysimt", toy, "whole", *changes)
+    command = ["train", "-d", "cpu", "-C", toy.config, "-s", "parts", *changes]
+    deaths = [
+        ("monitor", "save_model", "after", 1),  # while validating before the first update
+        ("loop", "train_batch", "before", 15),  # within the second epoch
+        ("monitor", "save_models", "after", 1),  # after a validation, before the epoch's state is written
+        ("monitor", "val_summary", "after", 1),
+        ("loop", "train_epoch", "after", 2),
+    ]
+    for death in deaths:
+        assert start_python(DIE, *death, *command, PYSIMT_SAC_HOST="pysimt").returncode == 9
+    parts = train("pysimt", toy, "parts", *changes)
+    assert_same_run(whole, parts)
+    assert len(load_state(parts)[0]["progress"]["train_loss"]) == 4
+    assert len(list(parts.glob("*.log"))) == 1
+
+
+def test_a_finished_run_stays_as_it_is_and_goes_on_if_there_is_more_to_do(toy):
+    stages = [["train.max_iterations:14"], ["train.max_iterations:14"], ["train.max_epochs:2"], ["train.max_epochs:3"]]
+    for more in stages:
+        parts = train("pysimt", toy, "parts", "train.model_type:MLENMT", *more)
+    assert_same_run(train("pysimt", toy, "whole", "train.model_type:MLENMT", "train.max_epochs:3"), parts)
+    done = start_python(
+        COMMAND, "train", "-C", toy.config, "-s", "parts", "train.model_type:MLENMT", PYSIMT_SAC_HOST="pysimt"
+    )
+    assert done.returncode == 0
+    assert "is finished: 3 epochs" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "change", "expected"),
+    [
+        ("pysimt", "train.lr:0.5", "train.lr: 0.01 -> 0.5"),
+        ("embedded", "train.lr:0.01", "began on another host: pysimt"),
+    ],
+)
+def test_another_configuration_or_host_is_refused(toy, host, change, expected):
+    train("pysimt", toy, "run", "train.max_epochs:1")
+    done = start_python(COMMAND, "train", "-d", "cpu", "-C", toy.config, "-s", "run", change, PYSIMT_SAC_HOST=host)
+    assert done.returncode == 2
+    assert expected in done.stderr.splitlines()[-1]
+    (log,) = (toy.folder / "runs/toy-run").glob("*.log")
+    restarted = start_python(
+        COMMAND, "train", "-d", "cpu", "-C", toy.config, "-s", "run", change, "--restart", PYSIMT_SAC_HOST=host
+    )
+    assert restarted.returncode == 0, restarted.stderr[-2000:]
+    assert (toy.folder / "runs/toy-run/old-1" / log.name).is_file()
