@@ -13,27 +13,20 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from pysimt import logger, mainloop, metrics, models, monitor, stranslator, translators
 from pysimt.config import Options
 from pysimt.mainloop import MainLoop
 from pysimt.models import SimultaneousNMT, SimultaneousTFNMT
+from pysimt.samplers.approx import ApproximateBucketBatchSampler
 from pysimt.stranslator import STranslator
 from pysimt.utils.data import make_dataloader, sort_predictions
 from pysimt.utils.io import progress_bar, read_reference_files
 from pysimt.utils.misc import fix_seed
+from pysimt.utils.topology import DataSource
 
-from pysimt_sac import host
-from pysimt_sac.bridge_state import (
-    HostJournal,
-    describe_resuming,
-    finished,
-    follow_lr_factor,
-    note_end,
-    restore,
-    save,
-    stopped_by_signals,
-)
+from pysimt_sac import bridge_state, host
 from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint
 from pysimt_sac.engine.config import Options as EngineOptions
 from pysimt_sac.engine.config import check_config, plugin_modules, read_config
@@ -51,8 +44,6 @@ log = logging.getLogger("pysimt")
 
 class PysimtModel(SimultaneousNMT):  # type: ignore[misc]
     """pysimt's model with the few methods that our training asks of every model: see `engine.nmt`."""
-
-    tboard: Any = None
 
     def lr_factor(self, update: int) -> float:
         """By what the loop multiplies the learning rate of an update."""
@@ -83,10 +74,19 @@ def register() -> None:
             setattr(metrics, f"{name}Scorer", lambda name=name, scored_by=scored_by: Scorer(name, scored_by))
             metrics.metric_info[name] = "max" if scored_by.higher_better else "min"
             metrics.beam_metrics.append(name)
+    repair()
     for module in (mainloop, monitor, stranslator):
         module.load_pt_file = lambda path, device="cpu": as_pysimt_loads(load_checkpoint(path))
     for module in (mainloop, stranslator):
         module.get_translator = lambda kind: our_search if kind == "bs" else translators.get_translator(kind)
+
+
+def repair() -> None:
+    """Mend what is broken in pysimt 1.0.0 and stands in the way of configurations that both hosts should run."""
+    if not hasattr(ApproximateBucketBatchSampler, "_rng"):  # `sampler_type: approximate` stops without it
+        ApproximateBucketBatchSampler._rng = np.random.RandomState(12345)
+    # `num_workers: 1` waits forever for batches whose keys cannot be pickled.
+    DataSource.__reduce__ = lambda self: (DataSource, (self.data, self._type, self.src, self.trg))
 
 
 def require_model(name: str, where: object) -> Any:
@@ -97,11 +97,11 @@ def require_model(name: str, where: object) -> Any:
 
 
 def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
-    """A checkpoint as pysimt's loader gives it; that one unpickles anything, which torch has refused since 2.6."""
-    loaded: dict[str, Any] = {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
-    if checkpoint.optimizer is not None:
-        loaded["optimizer"] = checkpoint.optimizer
-    return loaded
+    """A checkpoint as pysimt's loader gives it; that one unpickles anything, which torch has refused since 2.6.
+
+    Without the optimiser: pysimt would give a fine-tuned model the learning rate of its pre-training.
+    """
+    return {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
 
 
 class Scorer:
@@ -123,15 +123,7 @@ class EngineSearch:
     """The engine's search in the shape of pysimt's; its beam search does not extend hypotheses past their `<eos>`."""
 
     def __init__(
-        self,
-        model: Any,
-        data_loader: Any,
-        out_prefix: str,
-        batch_size: int,
-        filter_chain: Any = None,
-        max_len: int = 100,
-        search: SearchOptions | None = None,
-        **_: Any,
+        self, model: Any, data_loader: Any, out_prefix: str, batch_size: int, filter_chain: Any = None, **more: Any
     ) -> None:
         self.model, self.data_loader, self.out_prefix, self.filtered = (
             model,
@@ -139,7 +131,7 @@ class EngineSearch:
             out_prefix,
             bool(filter_chain),
         )
-        self.search = search or SearchOptions("bs", batch_size=batch_size, max_len=max_len)
+        self.search = more.get("search") or SearchOptions("bs", max_len=more["max_len"])
         self.beam_size = self.search.beam_size  # pysimt's loop sets it from outside
 
     def run(self, **_: Any) -> tuple[list[str]]:
@@ -183,24 +175,24 @@ class Loop(MainLoop):  # type: ignore[misc]
         if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss, asked or not
             self.vloss_iterator = make_dataloader(model.load_data("val", self.batch_size, mode="eval"))
         if hasattr(model, "lr_factor"):
-            follow_lr_factor(self.optim.optim, lambda: model.lr_factor(self.monitor.uctr))
+            bridge_state.follow_lr_factor(self.optim.optim, lambda: model.lr_factor(self.monitor.uctr))
         if run.state:
-            restore(self, run.state, metrics.Metric)
+            bridge_state.restore(self, run.state, metrics.Metric)
         self.eval_zero: bool = options["eval_zero"] and self.eval_freq >= 0 and self.monitor.vctr == 0
 
     def __call__(self) -> None:
         """Train; from the very first, there is a state to go on from."""
         if not self.run.state:
-            save(self)
+            bridge_state.save(self)
         super().__call__()
 
     def train_epoch(self) -> bool:
         """An epoch, and a new state when it is complete."""
         goes_on = bool(super().train_epoch())
         if len(self.monitor.train_loss) == self.monitor.ectr - goes_on:
-            save(self)
+            bridge_state.save(self)
         else:  # it ended within an epoch; should it ever go on, then from the one before
-            note_end(self)
+            bridge_state.note_end(self)
         return goes_on
 
 
@@ -214,9 +206,13 @@ def train(args: argparse.Namespace, manager: Any) -> int:
     model_type = require_model(str(ours.train["model_type"]), f"{args.config} [train] model_type")
     if issubclass(model_type, PysimtModel):
         check_config(ours)
+    for name in str(ours.train["eval_metrics"]).upper().split(","):
+        if name.strip() not in metrics.metric_info:
+            todo = did_you_mean(name.strip(), metrics.metric_info)
+            raise UserError(f"unknown metric {name.strip()!r}", f"{args.config} [train] eval_metrics", todo)
     logger.setup()
-    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, stopped_by_signals():
-        if reason := finished(run.state, ours.train):
+    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, bridge_state.stopped_by_signals():
+        if reason := bridge_state.finished(run.state, ours.train):
             more = "raise max_epochs, max_iterations or patience to train on; --restart starts over"
             log.info(f"{run.exp_id} in {run.folder} is finished: {reason} ({more})")
             return 0
@@ -224,10 +220,10 @@ def train(args: argparse.Namespace, manager: Any) -> int:
         seed = run.state["progress"]["seed"] if run.state else options.train["seed"] or draw_seed()
         options.train.update(subfolder=run.subfolder, exp_id=run.exp_id, seed=fix_seed(seed))
         run.begin()
-        with HostJournal(run, options.train["tensorboard_dir"]) as journal:
+        with bridge_state.HostJournal(run, options.train["tensorboard_dir"]) as journal:
             versions = f"torch {torch.__version__}, Python {platform.python_version()}"
             log.info(f"Host: {host.describe()}, {versions}, {manager}")
-            log.info(describe_resuming(run) if run.state else options)
+            log.info(bridge_state.describe_resuming(run) if run.state else options)
             try:
                 Loop(model_type(opts=options), options.train, manager, run, ours.to_dict(), journal)()
             except Interrupted as interruption:

@@ -70,7 +70,8 @@ class Trainer:
         run.begin()
         self.journal = Journal(run.folder, run.exp_id, board, state["journal"] if state else None, self.progress.update)
         try:
-            self.journal.say(describe_host(device))
+            if state is None:
+                self.journal.say(describe_host(device))
             model.register_tensorboard(self.journal)
             if state:
                 self.restore_learner(state)
