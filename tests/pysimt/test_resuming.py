@@ -99,6 +99,34 @@ def test_a_resumed_run_equals_an_undisturbed_one(toy, changes):
     assert len(list(parts.glob("*.log"))) == 1
 
 
+def test_a_signal_ends_it_with_a_status_that_says_so(toy):
+    command = ["train", "-d", "cpu", "-C", toy.config, "-s", "stopped"]
+    script = DIE.replace("os._exit(9)", "os.kill(os.getpid(), 15)")
+    done = start_python(script, "loop", "train_batch", "before", 15, *command, PYSIMT_SAC_HOST="pysimt")
+    assert done.returncode == 128 + 15
+    assert "Stopped by SIGTERM; the same command goes on" in done.stderr.splitlines()[-1]
+    assert len(load_state(toy.folder / "runs/toy-stopped")[0]["progress"]["train_loss"]) == 1
+
+
+def test_what_pysimt_alone_cannot_run_and_an_optimiser_that_is_not_inherited(toy):
+    """Approximate buckets, a process that loads data, no loss among the metrics; a rate of one's own in fine-tuning."""
+    first = train("pysimt", toy, "first", "train.max_epochs:1", "train.save_optim_state:True")
+    (actor,) = first.glob("*.best.bleu.ckpt")
+    assert load_checkpoint(actor).optimizer is not None
+    changes = [
+        "model.bucket_by:src",
+        "model.sampler_type:approximate",
+        "train.num_workers:1",
+        "train.eval_metrics:bleu",
+    ]
+    changes += [f"train.tensorboard_dir:{toy.folder}/board", "train.lr:0.002", "train.max_epochs:1"]
+    second = train("pysimt", toy, "second", *changes, f"train.pretrained_file:{actor}")
+    state, _ = load_state(second)
+    assert state["optimizer"]["optimizer"]["param_groups"][0]["lr"] == 0.002
+    assert list(second.glob("*.best.bleu.ckpt"))
+    assert list(toy.folder.glob("board/toy-second/*/events*"))
+
+
 def test_a_finished_run_stays_as_it_is_and_goes_on_if_there_is_more_to_do(toy):
     stages = [["train.max_iterations:14"], ["train.max_iterations:14"], ["train.max_epochs:2"], ["train.max_epochs:3"]]
     for more in stages:
