@@ -12,11 +12,15 @@ MARKS = "<!-- options:begin -->\n", "<!-- options:end -->"
 
 
 def tables() -> str:
-    """`[train]`, `[model]`, and what each model adds."""
+    """`[train]`, `[model]`, and what some models add to it."""
     parts = [f"### `[train]`\n\n{options_table(TrainOptions)}", f"### `[model]`\n\n{options_table(ModelOptions)}"]
+    models_of: dict[type, list[str]] = {}
     for name, model in MODELS.items.items():
-        own = [cls for cls in model.option_classes if cls is not ModelOptions]
-        parts += [f"### `[model]` of `{name}`\n\n{options_table(cls)}" for cls in own]
+        for cls in model.option_classes:
+            models_of.setdefault(cls, []).append(f"`{name}`")
+    del models_of[ModelOptions]
+    for cls, names in models_of.items():
+        parts.append(f"### `[model]` of {', '.join(names)}\n\n{options_table(cls)}")
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 

@@ -148,6 +148,21 @@ def are_options(options: Any) -> bool:
     )
 
 
+def find_checkpoint(named: str | Path, metric: str) -> Path:
+    """A checkpoint by its name, or by its run's folder: then the best one by a metric, of the folder's newest run."""
+    path = Path(named)
+    if not path.is_dir():
+        if path.exists():
+            return path
+        todo = "correct the path, or train an actor first, e.g. pysimt train -C experiments/mle.conf"
+        raise UserError("there is no such checkpoint or folder", f"[train] pretrained_file: {path}", todo)
+    best = sorted(path.glob(f"*.best.{metric.lower()}.ckpt"), key=lambda link: link.stat().st_mtime)
+    if not best:
+        todo = f"validate with eval_metrics: {metric}, or name a checkpoint"
+        raise UserError(f"holds no best checkpoint by {metric}", path, todo)
+    return best[-1]
+
+
 def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, partial: bool = False) -> list[str]:
     """Copy weights into a model and return the names that were taken.
 

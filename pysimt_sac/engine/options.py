@@ -213,7 +213,9 @@ class TrainOptions:
     )
     n_checkpoints: int = option(5, "numbered checkpoints to keep; 0: none", minimum=0, resume=True)
     save_optim_state: bool = option(False, "put the optimiser's state into checkpoints too", resume=True)
-    pretrained_file: str = option("", "checkpoint whose weights to start from")
+    pretrained_file: str = option(
+        "", "checkpoint whose weights to start from; or a run's folder: its best one by the first metric"
+    )
     pretrained_layers: tuple[str, ...] = option((), "prefixes of the weights to take from it; none: all that fit")
     freeze_layers: tuple[str, ...] = option((), "prefixes of the weights not to train")
     disp_freq: int = option(30, "updates between lines of the log", minimum=1, resume=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from pysimt_sac.engine.checkpoint import keep_prefixes, load_checkpoint, load_weights
+from pysimt_sac.engine.checkpoint import find_checkpoint, keep_prefixes, load_checkpoint, load_weights
 from pysimt_sac.engine.options import TrainOptions
 from pysimt_sac.errors import UserError
 
@@ -45,7 +45,7 @@ def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> li
     with memory_named(f"{model.opts.filename} [model]", "lower emb_dim, enc_dim or dec_dim"):
         model.reset_parameters()
     if options.pretrained_file and fresh:
-        checkpoint = load_checkpoint(options.pretrained_file)
+        checkpoint = load_checkpoint(find_checkpoint(options.pretrained_file, options.eval_metrics[0]))
         weights = checkpoint.weights
         if options.pretrained_layers:
             weights = keep_prefixes(weights, options.pretrained_layers, checkpoint.path)

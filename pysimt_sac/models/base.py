@@ -5,18 +5,27 @@ a subclass in a file of its own: it says what the loss of a training batch is (`
 does (`make_learner`). The learner is a plain object: nothing of it is in the model's weights, nor seen by the host.
 """
 
-import dataclasses
 import functools
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor
 
 from pysimt_sac import host
+from pysimt_sac.engine.filters import FilterChain
+from pysimt_sac.engine.metrics import bleu
 from pysimt_sac.engine.nmt import real_positions
-from pysimt_sac.engine.options import ModelOptions, defaults, option, read_section
-from pysimt_sac.engine.output import linear_cross_entropy
+from pysimt_sac.engine.options import ModelOptions, TrainOptions, defaults, read_section
+from pysimt_sac.engine.output import linear_cross_entropy, linear_rows
+from pysimt_sac.rewards import Translations
+from pysimt_sac.rl import losses
+from pysimt_sac.rl.learner import Learner
+from pysimt_sac.rl.losses import Support
+from pysimt_sac.rl.options import RLOptions
+from pysimt_sac.rl.watch import Watch
 
 if TYPE_CHECKING:
     from pysimt_sac.engine.layers import States
@@ -24,39 +33,11 @@ if TYPE_CHECKING:
 else:
     HostModel = host.SimultaneousNMT
 
-
-@dataclasses.dataclass(frozen=True)
-class RLOptions:
-    """The keys of `[model]` that all reinforcement-learning models have."""
-
-    lambda_rl: float = option(1.0, "weight of the reinforcement loss", minimum=0)
-    lambda_mle: float = option(0.1, "weight of the likelihood of the references beside it", minimum=0)
-    actor_warmup: int = option(0, "updates over which the actor's learning rate rises to its full value", minimum=0)
-    rollout_max_len: int = option(
-        50, "most words of a sampled translation; also at most 10 more than its reference", minimum=1
-    )
-    rollout_dropout: bool = option(False, "sample and rescore with dropout")
-    permute_rewards: bool = option(False, "a control: every sentence gets another one's rewards")
-    health_freq: int = option(30, "updates between reports of how learning goes", minimum=1)
-
-
-class Learner(Protocol):
-    """What an algorithm's learner offers."""
-
-    def stage(self, epoch: int) -> str:
-        """What learns in an epoch, in words."""
-
-    def loss(self, batch: Any, update: int, epoch: int) -> tuple[Tensor, int]:
-        """The actor's mean loss and the number of items it is the mean of; all else learns on the way."""
-
-    def health(self, update: int) -> dict[str, float]:
-        """Figures to watch."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+T = TypeVar("T")
+NO_ACTOR = (
+    "Warning: there is no pretrained_file, so that the actor begins with random weights, and what it samples earns "
+    "nothing to learn from; train one first (pysimt train -C experiments/mle.conf) and name its folder there"
+)
 
 
 class RLModel(HostModel):
@@ -73,6 +54,10 @@ class RLModel(HostModel):
             for name, value in defaults(cls).items():
                 self.defaults.setdefault(name, value)
 
+    def read_options(self, cls: type[T]) -> T:
+        """Some of the options in `[model]`."""
+        return read_section(cls, self.opts.model, f"{self.opts.filename} [model]")
+
     def make_learner(self) -> Learner | None:
         """The algorithm's learner, if it has one."""
         return None
@@ -80,8 +65,13 @@ class RLModel(HostModel):
     def register_tensorboard(self, handle: Any) -> None:
         """The host calls this when training begins, and never to translate: now the learner is needed."""
         super().register_tensorboard(handle)
-        self.rl_options = read_section(RLOptions, self.opts.model, f"{self.opts.filename} [model]")
+        self.rl_options = self.read_options(RLOptions)
+        train = read_section(TrainOptions, self.opts.train, f"{self.opts.filename} [train]")
+        self.filters = FilterChain(train.eval_filters)
+        self.watch = Watch()
         self.learner = self.make_learner()
+        if self.learner and not self.opts.train.get("pretrained_file"):
+            self.say(NO_ACTOR)
 
     def forward(self, batch: Any, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
         """In training, the algorithm's loss; in validation, the maximum-likelihood loss."""
@@ -94,10 +84,13 @@ class RLModel(HostModel):
         if self.learner is None:
             raise TypeError(f"{type(self).__name__} has neither a learner nor a training loss of its own")
         self.announce(self.learner.stage(epoch))
-        mean, n_items = self.learner.loss(batch, update, epoch)
+        loss = self.learner.loss(batch, update, epoch)
         if update % self.rl_options.health_freq == 0:
-            self.report(self.learner.health(update), update)
-        return {"loss": mean * n_items, "n_items": n_items}
+            norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
+            self.report({**self.learner.health(update), **norms, **self.scores(batch)}, update)
+        if not loss.terms:  # a zero that is tied to no weight: the host's optimiser has nothing to do
+            return {"loss": torch.zeros((), device=batch[self.tl].device, requires_grad=True), "n_items": loss.n_items}
+        return {"loss": sum(loss.terms.values()) * loss.n_items, "n_items": loss.n_items}
 
     def lr_factor(self, update: int) -> float:
         """By what the host shall multiply the learning rate of an update: the warm-up."""
@@ -112,32 +105,60 @@ class RLModel(HostModel):
         say(message)
 
     def announce(self, stage: str) -> None:
-        """Say what learns now, when that changes."""
+        """When what learns changes, say so, and what there is to say about it."""
         if stage != self._stage:
             self._stage = stage
             self.say(f"Now learning: {stage}")
+            for line in self.learner.enter(stage) if self.learner else ():
+                self.say(line)
 
     def report(self, figures: dict[str, float], update: int) -> None:
-        """A line of the log and a point of each curve."""
+        """A line of the log and a point of each curve; and warnings, if there is something wrong."""
         self.say("  ".join(f"{name} {value:.3g}" for name, value in figures.items()))
         for name, value in figures.items():
             self.tboard.log_scalar(f"rl_{name}", value, update)
+        for warning in self.watch.look(figures):
+            self.say(f"Warning: {warning}. The best checkpoint so far is kept.")
+
+    def gradient_norm(self, term: Tensor) -> float:
+        """The norm of what one term of the loss alone would do to the actor."""
+        weights = [weight for weight in self.parameters() if weight.requires_grad]
+        gradients = torch.autograd.grad(term, weights, retain_graph=True, allow_unused=True)
+        return float(torch.nn.utils.get_total_norm([gradient for gradient in gradients if gradient is not None]))
+
+    def scores(self, batch: Any) -> dict[str, float]:
+        """BLEU of the batch's sampled and of its greedy translations, filtered as in validation."""
+        if self.learner is None or self.learner.player.last is None:
+            return {}
+        greedy = self.learner.player.roll_out(self, batch, generator=None)
+        found = {
+            "sampled_bleu": self.learner.player.last,
+            "greedy_bleu": Translations.from_ids(greedy.words_TB, batch[self.tl], self.trg_vocab_tokens),
+        }
+        return {name: self.word_bleu(translations) for name, translations in found.items()}
+
+    def word_bleu(self, translations: Translations) -> float:
+        """Corpus BLEU of some translations as people read them."""
+        texts = (translations.hypotheses, translations.references)
+        hypotheses, references = (self.filters([" ".join(words) for words in text]) for text in texts)
+        return bleu(hypotheses, [references])
 
     # Resuming
 
     def training_state(self) -> dict[str, Any]:
         """The learner's state."""
         learner = {"learner": self.learner.state_dict()} if self.learner else {}
-        return {**super().training_state(), "stage": self._stage, **learner}
+        return {**super().training_state(), "stage": self._stage, "watch": self.watch.state_dict(), **learner}
 
     def load_training_state(self, state: dict[str, Any]) -> None:
         """Take back what `training_state` gave."""
         super().load_training_state(state)
         self._stage = state["stage"]
+        self.watch.load_state_dict(state["watch"])
         if self.learner:
             self.learner.load_state_dict(state["learner"])
 
-    # The network
+    # Data
 
     @functools.cached_property
     def trg_vocab_tokens(self) -> list[str]:
@@ -150,10 +171,40 @@ class RLModel(HostModel):
         lengths_B: Tensor = batch[side].ne(0).sum(0).cpu() if known is None else known
         return lengths_B
 
+    def validation_batches(self, n_sentences: int, batch_size: int = 32) -> Iterator[Any]:
+        """About so many sentence pairs from all over the validation set."""
+        corpus: Any = self.load_data("val", batch_size, mode="eval")
+        batches = list(corpus.loader() if hasattr(corpus, "loader") else corpus)
+        wanted = -(-n_sentences // batch_size)
+        for batch in islice(batches, 0, None, max(1, len(batches) // wanted)):
+            batch.device(next(self.parameters()).device)
+            yield batch
+
+    # The network
+
     def states_of(self, batch: Any) -> "States":
         """The encoded source."""
         self.cache_enc_states(batch)
         return self.get_enc_state_dict()
+
+    def policy(
+        self, states: "States", words_TB: Tensor, lengths_B: Tensor, taken: Tensor, k: int, least: float = 0.0
+    ) -> tuple[Tensor, Support | None]:
+        """log pi (N, A) at every real step of some translations, over k likeliest words and the taken one.
+
+        k = 0: over all words. least: see `losses.find_support`. With k words the gradient goes through the output
+        layer's rows of those words alone.
+        """
+        if k == 0:
+            return losses.policy(self.log_probs(states, words_TB, lengths_B)), None
+        if not hasattr(self.dec, "unroll"):
+            log_p_NV = self.log_probs(states, words_TB, lengths_B)
+            support = losses.find_support(log_p_NV, taken, k, least)
+            return losses.restricted_policy(log_p_NV, support), support
+        readout_NE, _ = self.readouts(states, words_TB, lengths_B)
+        with torch.no_grad():
+            support = losses.find_support(self.dec.out2prob(readout_NE), taken, k, least)
+        return losses.policy_on_support(linear_rows(self.dec.out2prob, readout_NE, support.words_NK), support), support
 
     def log_probs(self, states: "States", ids_TB: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         """Log-probabilities (N, V) of the next word at every real step of `<bos> ... <eos>`, by step, then by sentence.

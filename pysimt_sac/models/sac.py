@@ -11,14 +11,15 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.options import ModelOptions, option, read_section
+from pysimt_sac.engine.options import ModelOptions, option
 from pysimt_sac.engine.registry import MODELS
-from pysimt_sac.models.base import RLModel, RLOptions
+from pysimt_sac.models.base import RLModel
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.ensemble import CriticEnsemble
-from pysimt_sac.rl.player import Player
-from pysimt_sac.rl.replay import Experience, Replay
+from pysimt_sac.rl.learner import ActorLoss, CriticLearner
+from pysimt_sac.rl.losses import Support
+from pysimt_sac.rl.options import CriticOptions, RLOptions
+from pysimt_sac.rl.replay import Experience, Replay, bytes_needed
 from pysimt_sac.rl.rollout import network_mode
 from pysimt_sac.rl.steps import Steps
 from pysimt_sac.rl.temperature import Temperature
@@ -29,156 +30,98 @@ class SACOptions:
     """The keys of `[model]` that only Soft Actor-Critic has."""
 
     alpha: float | str = option(0.01, "weight of the entropy, or learnt", choices=("auto",), minimum=0)
-    target_entropy: float = option(1.0, "`alpha: auto`: the entropy per word to keep, in nats", above=0)
+    target_entropy: float | None = option(
+        None, "`alpha: auto`: the entropy per word to keep, in nats; none: what the pre-trained actor has", above=0
+    )
     alpha_lr: float = option(0.0003, "`alpha: auto`: its learning rate", above=0)
-    gamma: float = option(1.0, "discount of later rewards", minimum=0, maximum=1)
     tau: float = option(0.005, "speed of the critics' slow copies", above=0, maximum=1)
-    support: int = option(32, "sum over this many likeliest words and the taken one; 0: over all words", minimum=0)
+    n_critics: int = option(2, "critics; the smallest of their values counts", minimum=1)
     target_clip: bool = option(False, "keep the critics' targets within what can still be earned")
     buffer_size: int = option(1000, "batches in the replay memory", minimum=1)
     updates_per_batch: int = option(1, "steps of the critics for every batch that is played", minimum=1)
-    n_critics: int = option(2, "critics; the smallest of their values counts", minimum=1)
-    critic_lr: float = option(0.0003, "the critics' learning rate beside the actor", above=0)
-    critic_pretrain_lr: float = option(0.001, "the critics' learning rate while they learn alone", above=0)
-    critic_pretrain_epochs: int = option(5, "epochs in which the critics learn alone", minimum=0)
-    critic_pretrain_target: str = option("mc", "what they learn then: returns, or bootstrapped", choices=("mc", "td"))
-    critic_init: str = option("actor", "where the critics' embeddings and decoder start", choices=("actor", "random"))
-    critic_gclip: float = option(5.0, "clip the critics' gradient at this norm", above=0)
 
 
 @MODELS.register("SACNMT")
 class SACNMT(RLModel):
     """The actor. Everything else that learns is in its `SACLearner` and never in a checkpoint."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (ModelOptions, RLOptions, RewardOptions, SACOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (ModelOptions, RLOptions, RewardOptions, CriticOptions, SACOptions)
 
     def make_learner(self) -> "SACLearner":
         """Critics, replay and the rest, built when training begins."""
         return SACLearner(self)
 
 
-class SACLearner:
+class SACLearner(CriticLearner):
     """One update of Soft Actor-Critic; see the top of this file."""
 
     def __init__(self, model: SACNMT) -> None:
-        values, where = model.opts.model, f"{model.opts.filename} [model]"
-        self.model = model
-        self.options = read_section(SACOptions, values, where)
-        self.common = read_section(RLOptions, values, where)
-        device, seed = next(model.parameters()).device, int(model.opts.train["seed"])
+        self.options: SACOptions = model.read_options(SACOptions)
+        super().__init__(model, self.options.n_critics, self.options.tau)
         learnt = self.options.alpha == "auto"
         start = 0.01 if learnt else float(self.options.alpha)
-        self.temperature = Temperature(
-            start, self.options.target_entropy if learnt else None, self.options.alpha_lr, device
-        )
-        rewards = read_section(RewardOptions, values, where)
-        self.player = Player(
-            rewards, self.common.rollout_max_len, self.common.rollout_dropout, self.common.permute_rewards, seed
-        )
-        self.replay = Replay(self.options.buffer_size, seed)
-        shape = read_section(ModelOptions, values, where)
-        self.critics = CriticEnsemble(shape, len(model.trg_vocab), self.options.n_critics, device)
-        if self.options.critic_init == "actor":
-            self.critics.start_from(model.dec)
-        self.figures: dict[str, Tensor | float] = {}
+        self.temperature = Temperature(start, learnt, self.options.target_entropy, self.options.alpha_lr, self.device)
+        self.replay = Replay(self.options.buffer_size, self.seed)
+        self.parts |= {"replay": self.replay, "temperature": self.temperature}
+        longest = self.common.rollout_max_len
+        most = bytes_needed(self.options.buffer_size, int(model.opts.train["batch_size"]), longest, longest, longest)
+        model.say(f"Replay memory: at most {most / 1e6:.0f} MB, if sentences have up to {longest} words")
 
-    def stage(self, epoch: int) -> str:
-        """What learns in an epoch."""
-        return "critics alone" if epoch <= self.options.critic_pretrain_epochs else "actor and critics"
+    @property
+    def alpha(self) -> Tensor:
+        """The weight of the entropy."""
+        return self.temperature.alpha
 
-    def loss(self, batch: Any, update: int, epoch: int) -> tuple[Tensor, int]:
-        """The actor's loss per step, and of how many steps it is the mean; the critics have learnt on the way."""
-        alone = self.stage(epoch) == "critics alone"
-        self.replay.add(self.player.play(self.model, batch, float(self.temperature.alpha), update))
+    def loss(self, batch: Any, update: int, epoch: int) -> ActorLoss:
+        """Play the batch, and learn from what the memory gives."""
+        self.replay.add(self.player.play(self.model, batch, float(self.alpha), update))
+        jointly = self.stage(epoch) == self.JOINTLY
         for _ in range(self.options.updates_per_batch - 1):
-            self.learn(self.draw(batch), with_actor=False, alone=alone)
-        return self.learn(self.draw(batch), with_actor=not alone, alone=alone)
+            self.learn(self.on_device(self.replay.sample()), epoch, with_actor=False)
+        return self.learn(self.on_device(self.replay.sample()), epoch, with_actor=jointly)
 
-    def draw(self, batch: Any) -> Experience:
-        """An experience from the memory, on the device of the batch."""
-        experience, device = self.replay.sample(), batch[self.model.tl].device
-        moved = {name: value.to(device) for name, value in experience.tensors().items()}
-        return dataclasses.replace(experience, **moved)  # type: ignore[arg-type]
-
-    def learn(self, experience: Experience, with_actor: bool, alone: bool) -> tuple[Tensor, int]:
-        """One step of the critics and the temperature; the actor's loss, or a zero that is tied to nothing."""
-        model, alpha = self.model, self.temperature.alpha
-        batch, words_TB = experience.batch(model.sl, model.tl), experience.words_TB
-        lengths_B = experience.lengths_B.cpu()
+    def learn(self, experience: Experience, epoch: int, with_actor: bool) -> ActorLoss:
+        """One step of the critics and the temperature; the actor's loss."""
+        model, words_TB, lengths_B = self.model, experience.words_TB, experience.lengths_B.cpu()
         steps = Steps.of(lengths_B, words_TB.device)
         taken_N = steps.flatten(words_TB[1:])
         with network_mode(model, self.common.rollout_dropout), torch.set_grad_enabled(with_actor):
-            states = model.states_of(batch)
-            log_p_NV = model.log_probs(states, words_TB, lengths_B)
-            mle = model.nll(states, experience.reference_RB) if with_actor else None
-        k = self.options.support
-        support = losses.find_support(log_p_NV, taken_N, k) if k else None
-        log_pi_NA = losses.restricted_policy(log_p_NV, support) if support else losses.policy(log_p_NV)
-        target_N = self.targets(experience, steps, log_pi_NA.detach(), support, alpha, alone)
+            states = model.states_of(experience.batch(model.sl, model.tl))
+            experience = self.player.appraise(model, states, experience)
+            log_pi_NA, support = model.policy(states, words_TB, lengths_B, taken_N, *self.support)
+            nll = model.nll(states, experience.reference_RB) if with_actor else None
+        returns_N = self.returns(experience, steps, log_pi_NA)
+        target_N = returns_N if self.learns_returns(epoch) else self.targets(experience, steps, log_pi_NA, support)
         readouts = self.critics.readouts(experience, steps)
+        # Before the critics' step: one pass of theirs serves their own loss and the actor's.
         q_INA = self.critics.q_of_actions(readouts, support) if with_actor else None
         q_IN = self.critics.q_of_taken(readouts, taken_N)
-        critic_loss = losses.critic_loss(q_IN, target_N)
-        lr = self.options.critic_pretrain_lr if alone else self.options.critic_lr
-        critic_norm = self.critics.learn(critic_loss, lr, self.options.critic_gclip)
-        # Returns do not come from the slow copies, so that these need not be slow until bootstrapping begins.
-        returns = alone and self.options.critic_pretrain_target == "mc"
-        self.critics.follow(1.0 if returns else self.options.tau)
-        self.note_critics(q_IN.detach(), target_N, critic_loss.detach(), critic_norm, log_pi_NA.detach())
-        if q_INA is None or mle is None:
-            return torch.zeros((), device=words_TB.device, requires_grad=True), len(steps)
+        self.teach(losses.critic_loss(q_IN, target_N), epoch)
+        self.note(q_IN, target_N, returns_N, log_pi_NA)
+        self.figures["alpha"] = self.alpha
+        if q_INA is None or nll is None:
+            self.temperature.observe(log_pi_NA)
+            return ActorLoss({}, len(steps))
+        self.figures["mle_loss"] = nll.detach()
+        reinforcement = losses.actor_loss(log_pi_NA, q_INA, self.alpha)
         self.temperature.learn(log_pi_NA)
-        actor = self.common.lambda_rl * losses.actor_loss(log_pi_NA, q_INA, alpha)
-        likelihood = self.common.lambda_mle * mle
-        self.figures.update({"actor_loss": actor.detach(), "mle_loss": likelihood.detach(), "alpha": alpha})
-        return actor + likelihood, len(steps)
+        return ActorLoss({"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}, len(steps))
 
     @torch.no_grad()
-    def targets(
-        self, experience: Experience, steps: Steps, log_pi_NA: Tensor, support: Any, alpha: Tensor, alone: bool
-    ) -> Tensor:
-        """What Q(s_t, a_t) shall be: the return that was had, or r_t + gamma V(s_{t+1}) of the slow critics."""
-        options = self.options
-        rewards_N = steps.flatten(experience.rewards_TB)
-        if alone and options.critic_pretrain_target == "mc":
-            return losses.soft_returns(rewards_N, losses.entropy(log_pi_NA), steps, options.gamma, alpha)
+    def targets(self, experience: Experience, steps: Steps, log_pi_NA: Tensor, support: Support | None) -> Tensor:
+        """What Q(s_t, a_t) shall be: r_t + gamma V(s_{t+1}) of the slow critics."""
         readouts = self.critics.readouts(experience, steps, slow=True)
-        values_N = losses.soft_value(self.critics.q_of_actions(readouts, support, slow=True), log_pi_NA, alpha)
-        target_N = losses.td_target(rewards_N, steps.following(values_N), steps.ends_N, options.gamma)
-        if not options.target_clip:
+        values_N = losses.soft_value(self.critics.q_of_actions(readouts, support, slow=True), log_pi_NA, self.alpha)
+        rewards_N, next_N = steps.flatten(experience.rewards_TB), steps.following(values_N)
+        target_N = losses.td_target(rewards_N, next_N, steps.ends_N, self.critic_options.gamma)
+        if not self.options.target_clip:
             return target_N
         left_N = self.common.rollout_max_len - 1 - steps.times_N
-        most_N = alpha * left_N.clamp(min=0) * torch.tensor(float(len(self.model.trg_vocab))).log()
+        most_N = self.alpha * left_N.clamp(min=0) * torch.tensor(float(len(self.model.trg_vocab))).log()
         before_N = steps.flatten(experience.potentials_before_TB)
         return losses.clip_target(target_N, before_N, steps.of_sentences(experience.scale_B), most_N)
-
-    def note_critics(self, q_IN: Tensor, target_N: Tensor, loss: Tensor, norm: Tensor, log_pi_NA: Tensor) -> None:
-        """Keep what a person wants to see of the last step, on the device until it is asked for."""
-        lowest_N = q_IN.amin(0)
-        self.figures = {
-            "critic_loss": loss,
-            "critic_gradient": norm,
-            "q": lowest_N.mean(),
-            "q_target": target_N.mean(),
-            "td_error": (lowest_N - target_N).abs().mean(),
-            "explained_variance": losses.explained_variance(lowest_N, target_N),
-            "entropy": losses.entropy(log_pi_NA).mean(),
-            "peak_probability": log_pi_NA.exp().amax(-1).mean(),
-        }
 
     def health(self, update: int) -> dict[str, float]:
         """All figures of the last update, by name."""
         replay = {"replay_fill": len(self.replay) / self.replay.size, "replay_age": self.replay.mean_age(update)}
-        return {**self.player.figures, **{name: float(value) for name, value in self.figures.items()}, **replay}
-
-    def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
-        parts = {"player": self.player, "replay": self.replay, "critics": self.critics, "alpha": self.temperature}
-        return {name: part.state_dict() for name, part in parts.items()}  # type: ignore[attr-defined]
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
-        self.player.load_state_dict(state["player"])
-        self.replay.load_state_dict(state["replay"])
-        self.critics.load_state_dict(state["critics"])
-        self.temperature.load_state_dict(state["alpha"])
+        return {**super().health(update), **replay}

@@ -17,13 +17,14 @@ The user's own reward is one function in a file that `reward_modules` names:
         return [len(set(words)) / max(1, len(words)) for words in translations.hypotheses]
 
 A class may be declared, too: it is made once, with the `RewardOptions`, and its instance is the callable. One that
-learns has `learn(translations)`, which returns numbers to log, and `state_dict` and `load_state_dict`.
+learns has `learn(translations)`, which returns numbers to log and is called for every batch that is learnt from, and
+`state_dict` and `load_state_dict`; if it has `see(translations)`, that is called once for every batch when it is new.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from pysimt_sac.engine.options import option
 from pysimt_sac.engine.registry import REWARDS
 from pysimt_sac.engine.vocabulary import EOS, SPECIAL_TOKENS, UNK
 from pysimt_sac.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 T = TypeVar("T")
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -62,6 +66,26 @@ class RewardOptions:
     length_penalty_at: str = option(
         "end", "`bleu`: subtract it at the end, or from every step's score", choices=("end", "step")
     )
+    n_skills: int = option(4, "`unsup`: random labels that the discriminator tells apart", minimum=2)
+    discriminator: str = option(
+        "network", "`unsup`: what learns the labels, or counts them", choices=("network", "counts")
+    )
+    discriminator_dim: int = option(100, "`unsup`: size of the network's two layers", minimum=1)
+    discriminator_lr: float = option(0.0001, "`unsup`: the network's learning rate", above=0)
+
+
+class Numbers(NamedTuple):
+    """Translations as the networks see them, for rewards that learn; nothing in it has a gradient.
+
+    source_SB, words_TB: words by their numbers, the latter `<bos> ... <eos>`. source_BC: the mean of a source's states.
+    embedding_TBE: the actor's embeddings of the words behind `<bos>`. z_TB: their random labels, where there are any.
+    """
+
+    source_SB: "Tensor"
+    words_TB: "Tensor"
+    source_BC: "Tensor"
+    embedding_TBE: "Tensor"
+    z_TB: "Tensor | None" = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +95,7 @@ class Translations:
     hypotheses: list[list[str]]
     references: list[list[str]]
     ended: list[bool]
+    numbers: Numbers | None = None
 
     @cached_property
     def steps(self) -> list[int]:
@@ -78,13 +103,16 @@ class Translations:
         return [len(words) + ended for words, ended in zip(self.hypotheses, self.ended, strict=True)]
 
     @classmethod
-    def from_ids(cls, sampled_TB: Any, references_TB: Any, tokens: Sequence[str]) -> "Translations":
+    def from_ids(
+        cls, sampled_TB: Any, references_TB: Any, tokens: Sequence[str], numbers: Numbers | None = None
+    ) -> "Translations":
         """From two tensors in the layout `<bos> ... <eos>` and a list of all words by their number."""
         sampled, references = sampled_TB.t().tolist(), references_TB.t().tolist()
         return cls(
             [[tokens[number] for number in row if number > EOS] for row in sampled],
             [[tokens[number] for number in row if number > EOS] for row in references],
             [EOS in row for row in sampled],
+            numbers,
         )
 
 

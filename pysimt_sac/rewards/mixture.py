@@ -22,12 +22,14 @@ class Rewards:
     rewards_TB: c (R_t - R_{t-1}), zero after a sentence's end; they sum up to c R_T.
     potentials_TB: R_t, the weighted sum of the parts; after a sentence's end R_T stays.
     scale_B: c. parts: each part's own R_T by sentence, without weight and scale, to be logged.
+    learnt_TB: what those parts have in potentials_TB whose opinion changes as they learn; None if there is none.
     """
 
     rewards_TB: Floats
     potentials_TB: Floats
     scale_B: Floats
     parts: dict[str, Floats]
+    learnt_TB: Floats | None = None
 
 
 class Rewarder:
@@ -44,21 +46,38 @@ class Rewarder:
 
     def __call__(self, translations: Translations, alpha: float = math.nan) -> Rewards:
         """The rewards of a batch; alpha, the current temperature, is needed for the scale `1/alpha` only."""
-        potentials = {
-            name: by_step(part(translations), translations.steps, f"reward {name!r}")
-            for name, part in self.parts.items()
-        }
+        potentials = self.potentials(translations, list(self.parts))
         mixed_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
         scale_B = scales(self.scale, translations.references, alpha)
-        return growth(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()})
+        earned = growth(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()})
+        if not self.learners:
+            return earned
+        learnt_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in self.learners))
+        return dataclasses.replace(earned, learnt_TB=learnt_TB)
 
-    def learn(self, translations: Translations) -> dict[str, float]:
-        """Let those parts learn that can; what they want logged, as `NAME.KEY`."""
-        numbers = {}
-        for name, part in self.parts.items():
-            if hasattr(part, "learn"):
-                numbers.update({f"{name}.{key}": value for key, value in part.learn(translations).items()})
-        return numbers
+    def potentials(self, translations: Translations, names: Sequence[str]) -> dict[str, Floats]:
+        """What some of the parts say, (T, B) each."""
+        steps = translations.steps
+        return {name: by_step(self.parts[name](translations), steps, f"reward {name!r}") for name in names}
+
+    @property
+    def learners(self) -> list[str]:
+        """The parts that learn."""
+        return [name for name, part in self.parts.items() if hasattr(part, "learn")]
+
+    def learn(self, translations: Translations, new: bool = False) -> dict[str, float]:
+        """Let those parts learn that can; what they want logged, as `NAME_KEY`. new: they have not seen it before."""
+        figures = {}
+        for name in self.learners:
+            if new and hasattr(self.parts[name], "see"):
+                self.parts[name].see(translations)
+            figures.update({f"{name}_{key}": value for key, value in self.parts[name].learn(translations).items()})
+        return figures
+
+    def learnt(self, translations: Translations) -> Floats:
+        """What the parts that learn think now, weighted, (T, B)."""
+        found = self.potentials(translations, self.learners)
+        return np.asarray(sum(self.weights[name] * found[name] for name in found))
 
     def state_dict(self) -> dict[str, Any]:
         """What the parts have learnt, by name."""

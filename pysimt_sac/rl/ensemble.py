@@ -17,7 +17,9 @@ from pysimt_sac.rl.targets import SlowCopy
 class CriticEnsemble:
     """I critics that see the same and begin differently."""
 
-    def __init__(self, options: ModelOptions, n_vocab: int, n_critics: int, device: torch.device) -> None:
+    def __init__(self, options: ModelOptions, n_vocab: int, n_critics: int, tau: float, device: torch.device) -> None:
+        """tau: the part of the way by which the slow copies follow."""
+        self.tau = tau
         self.critics = [Critic(options, n_vocab).to(device) for _ in range(n_critics)]
         self.slow = [SlowCopy(critic) for critic in self.critics]
         self.parameters = [parameter for critic in self.critics for parameter in critic.parameters()]
@@ -59,10 +61,10 @@ class CriticEnsemble:
         self.optimizer.step()
         return norm
 
-    def follow(self, tau: float) -> None:
-        """Let the slow copies follow."""
+    def follow(self, tau: float | None = None) -> None:
+        """Let the slow copies follow, by another part of the way if one is given."""
         for copy in self.slow:
-            copy.follow(tau)
+            copy.follow(self.tau if tau is None else tau)
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs."""

@@ -34,14 +34,25 @@ class Support(NamedTuple):
     valid_NK: Tensor
 
 
-def find_support(scores_NV: Tensor, taken_N: Tensor, k: int) -> Support:
-    """The k likeliest words of every step, by log-probabilities or logits, and the one that was taken."""
+def find_support(scores_NV: Tensor, taken: Tensor, k: int, least: float = 0.0) -> Support:
+    """The k likeliest words of every step, by log-probabilities or logits, and the one that was taken.
+
+    taken: one word per step (N), or several (N, M) of which the first was taken; a 0 there is no word.
+    least: leave out words less likely than this, unless taken. Words that are hardly ever sampled have a Q that no one
+    has corrected, and sums over many of them follow its mistakes.
+    """
     choices_NV = scores_NV.detach()[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
-    likeliest_NK = choices_NV.topk(min(k, choices_NV.size(1)), dim=-1).indices + EOS
-    taken_N1 = taken_N.unsqueeze(1)
-    new_N1 = (likeliest_NK != taken_N1).all(1, keepdim=True)
-    valid_NK = torch.cat((torch.ones_like(likeliest_NK, dtype=torch.bool), new_N1), 1)
-    return Support(torch.cat((likeliest_NK, taken_N1), 1), valid_NK)
+    scores_NK, places_NK = choices_NV.topk(min(k, choices_NV.size(1)), dim=-1)
+    words_NK, taken_NM = places_NK + EOS, taken.view(len(taken), -1)
+    valid_NK = torch.ones_like(words_NK, dtype=torch.bool)
+    if least > 0:
+        valid_NK = (scores_NK - choices_NV.logsumexp(-1, keepdim=True)).exp() >= least
+    for word_N in taken_NM.unbind(1):  # each gets a place of its own, unless it is there already
+        word_N1 = word_N.unsqueeze(1)
+        same_NK = words_NK == word_N1
+        valid_NK = torch.cat((valid_NK | same_NK, (~same_NK.any(1) & word_N.ne(PAD)).unsqueeze(1)), 1)
+        words_NK = torch.cat((words_NK, word_N1), 1)
+    return Support(words_NK, valid_NK)
 
 
 def restricted_policy(log_p_NV: Tensor, support: Support) -> Tensor:
@@ -116,7 +127,7 @@ def actor_loss(log_pi_NA: Tensor, q_INA: Tensor, alpha: float | Tensor) -> Tenso
     return (log_pi_NA.exp() * (alpha * log_pi_NA - q_INA.detach().amin(0))).sum(-1).mean()
 
 
-def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float) -> Tensor:
+def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float | Tensor) -> Tensor:
     """J(alpha) = mean_t sum_a pi(a|s_t) (-alpha (log pi(a|s_t) + Hbar)); it falls while entropy exceeds Hbar."""
     log_pi_NA = log_pi_NA.detach()
     return (log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1).mean()
@@ -134,10 +145,10 @@ def explained_variance(predicted_N: Tensor, realised_N: Tensor) -> Tensor:
 def ranking_accuracy(predicted_NA: Tensor, realised_NA: Tensor) -> Tensor:
     """Of all pairs of a step's actions that differ in what came of them: the part that Q puts in the right order.
 
-    A tie in Q is half right.
+    A tie in Q is half right. Actions of which nothing is known are nan in `realised`.
     """
     pairs = torch.combinations(torch.arange(predicted_NA.size(1), device=predicted_NA.device)).unbind(1)
     predicted = predicted_NA[:, pairs[0]] - predicted_NA[:, pairs[1]]
     realised = realised_NA[:, pairs[0]] - realised_NA[:, pairs[1]]
     right = (predicted.sign() * realised.sign() + 1) / 2
-    return right[realised != 0].mean()
+    return right[realised.isfinite() & realised.ne(0)].mean()

@@ -1,12 +1,22 @@
 """Playing: the actor translates a batch by sampling, and the translations are rewarded."""
 
-from typing import Any
+import dataclasses
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
-from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, permute
+from pysimt_sac.rewards import Numbers, Rewarder, RewardOptions, Rewards, Translations, permute
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import network_mode, sample_rollout, step_limits
+from pysimt_sac.rl.rollout import Rollout, network_mode, sample_rollout, step_limits
+
+
+class Judged(NamedTuple):
+    """A rewarded rollout: as the networks see it, in words, and what it earned."""
+
+    experience: Experience
+    translations: Translations
+    earned: Rewards
 
 
 class Player:
@@ -14,40 +24,104 @@ class Player:
 
     def __init__(self, options: RewardOptions, longest: int, dropout: bool, permuted: bool, seed: int) -> None:
         """longest: most steps of a rollout; dropout: whether the actor has it; permuted: a control, see `permute`."""
-        self.rewarder = Rewarder(options)
+        self.rewarder, self.n_labels = Rewarder(options), options.n_skills
         self.longest, self.dropout, self.permuted = longest, dropout, permuted
         self.generator = torch.Generator().manual_seed(seed)
         self.figures: dict[str, float] = {}
+        self.learnt_figures: dict[str, float] = {}
+        self.last: Translations | None = None
 
     def play(self, model: Any, batch: Any, alpha: float, update: int) -> Experience:
         """Sample a translation of every source of a batch, and say what it earned."""
-        reference_TB = batch[model.tl]
+        rollout = self.roll_out(model, batch, self.generator)
+        judged = self.judge(model, batch, rollout, alpha, update, self.generator, learning=True)
+        self.note(judged.translations, judged.earned.parts)
+        return judged.experience
+
+    def roll_out(
+        self, model: Any, batch: Any, generator: torch.Generator | None, forced_TB: Tensor | None = None
+    ) -> Rollout:
+        """Translations without gradient: sampled, or without a generator greedy; forced_TB: words they begin with."""
         lengths_B = model.host_lengths(batch, model.tl)
         with torch.no_grad(), network_mode(model, self.dropout):
             limits_B = step_limits(lengths_B, self.longest)
-            rollout = sample_rollout(model.dec, model.states_of(batch), limits_B, self.generator)
+            if forced_TB is not None:  # what is given must fit
+                limits_B = limits_B.maximum(forced_TB.ne(0).sum(0).cpu())
+            return sample_rollout(model.dec, model.states_of(batch), limits_B, generator, forced_TB)
+
+    def judge(
+        self,
+        model: Any,
+        batch: Any,
+        rollout: Rollout,
+        alpha: float,
+        update: int = 0,
+        generator: torch.Generator | None = None,
+        learning: bool = False,
+    ) -> Judged:
+        """What the sampled translations of a batch are worth; learning: rewards that learn do so before they judge."""
+        reference_TB, z_TB = batch[model.tl], None
         translations = Translations.from_ids(rollout.words_TB, reference_TB, model.trg_vocab_tokens)
+        if self.rewarder.learners:
+            z_TB = torch.randint(self.n_labels, rollout.words_TB[1:].shape, generator=generator)
+            z_TB = z_TB.to(reference_TB.device)
+            states = model.get_enc_state_dict()  # of this batch: it has just been rolled out
+            numbers = self.numbers(model, states, batch[model.sl], rollout.words_TB, z_TB)
+            translations = dataclasses.replace(translations, numbers=numbers)
+            if learning:
+                self.learnt_figures = self.rewarder.learn(translations, new=True)
         earned = self.rewarder(translations, alpha)
         if self.permuted:
-            order = torch.randperm(batch.size, generator=self.generator).tolist()
+            order = torch.randperm(batch.size, generator=generator).tolist()
             earned = permute(earned, translations.steps, order)
-        self.note(translations, earned.parts)
-        device = reference_TB.device
-        return Experience(
+
+        def tensor(values: Any) -> Tensor:
+            return torch.from_numpy(values).to(reference_TB.device, torch.float32)
+
+        experience = Experience(
             batch[model.sl],
             reference_TB,
             rollout.words_TB,
-            torch.from_numpy(earned.potentials_TB).to(device, torch.float32),
-            torch.from_numpy(earned.scale_B).to(device, torch.float32),
+            tensor(earned.potentials_TB),
+            tensor(earned.scale_B),
             rollout.ended_B,
+            z_TB,
+            None if earned.learnt_TB is None else tensor(earned.learnt_TB),
             born=update,
         )
+        return Judged(experience, translations, earned)
+
+    def appraise(self, model: Any, states: Any, experience: Experience) -> Experience:
+        """An experience with what the rewards that learn think of it now, after they have learnt from it once more."""
+        if experience.z_TB is None or experience.learnt_TB is None:
+            return experience
+        words_TB = experience.words_TB
+        numbers = self.numbers(model, states, experience.source_SB, words_TB, experience.z_TB)
+        translations = Translations.from_ids(words_TB, experience.reference_RB, model.trg_vocab_tokens, numbers)
+        self.learnt_figures = self.rewarder.learn(translations)
+        now_TB = torch.from_numpy(self.rewarder.learnt(translations)).to(words_TB.device, torch.float32)
+        potentials_TB = experience.potentials_TB + now_TB - experience.learnt_TB
+        return dataclasses.replace(experience, potentials_TB=potentials_TB, learnt_TB=now_TB)
+
+    @torch.no_grad()
+    def numbers(self, model: Any, states: Any, source_SB: Tensor, words_TB: Tensor, z_TB: Tensor | None) -> Numbers:
+        """What rewards that learn may look at."""
+        states_SBC, mask_SB = next(iter(states.values()))
+        states_SBC = states_SBC.detach()
+        if mask_SB is None:  # pysimt gives none where there is no padding
+            source_BC = states_SBC.mean(0)
+        else:
+            weights_SB1 = mask_SB.to(states_SBC.dtype).unsqueeze(-1)
+            source_BC = (states_SBC * weights_SB1).sum(0) / weights_SB1.sum(0)
+        return Numbers(source_SB, words_TB, source_BC, model.dec.get_emb(words_TB[1:]).detach(), z_TB)
 
     def note(self, translations: Translations, parts: dict[str, Any]) -> None:
         """Keep what a person wants to see of the last batch."""
+        self.last = translations
         words = sum(map(len, translations.hypotheses))
         self.figures = {f"reward_{name}": float(values.mean()) for name, values in parts.items()}
         self.figures["length_ratio"] = words / max(1, sum(map(len, translations.references)))
+        self.figures |= self.learnt_figures
         self.figures["cut_off"] = 1 - sum(translations.ended) / len(translations.ended)
 
     def state_dict(self) -> dict[str, Any]:

@@ -24,7 +24,8 @@ class Experience:
 
     source_SB, reference_RB: as in the batch. words_TB: the rollout, `<bos> ... <eos>`, one row more than it has steps.
     potentials_TB: R_t at every step, R_T after the end. scale_B: what their growth is multiplied by.
-    ended_B: by `<eos>`, or else cut off. z_TB: the words' random labels, where a reward uses them.
+    ended_B: by `<eos>`, or else cut off. z_TB: the words' random labels, where a reward learns them.
+    learnt_TB: what such rewards have in the potentials.
     born: at which update.
     """
 
@@ -35,6 +36,7 @@ class Experience:
     scale_B: Tensor
     ended_B: Tensor
     z_TB: Tensor | None = None
+    learnt_TB: Tensor | None = None
     born: int = 0
 
     @property
@@ -74,7 +76,7 @@ def bytes_needed(
     size: int, batch_size: int, source_length: int, reference_length: int, rollout_steps: int, labels: bool = False
 ) -> int:
     """The most memory that a replay of `size` batches takes, if no sentence is longer than that."""
-    per_step = 4 + 4 + (4 if labels else 0)  # word, potential, label
+    per_step = 4 + 4 + (8 if labels else 0)  # word, potential; label and the learnt part of the potential
     per_sentence = 4 * (source_length + reference_length) + 4 + per_step * rollout_steps + 4 + 1
     return size * batch_size * per_sentence
 

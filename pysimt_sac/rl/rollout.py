@@ -1,4 +1,4 @@
-"""Rollouts: translations sampled from the policy, without gradient.
+"""Rollouts: translations sampled from the policy, or its likeliest ones, without gradient.
 
 A rollout is in the layout of a batch's target side, `<bos> ... <eos>`, so that `RLModel.log_probs` scores all of its
 steps again in one pass, with gradient. The model is seen through its decoder alone: ours, or one that knows pysimt's
@@ -50,17 +50,20 @@ def step_limits(reference_lengths_B: Tensor, longest: int, more: int = 10) -> Te
 
 
 @torch.no_grad()
-def sample_rollout(dec: Any, states: States, limits_B: Tensor, generator: torch.Generator) -> Rollout:
+def sample_rollout(
+    dec: Any, states: States, limits_B: Tensor, generator: torch.Generator | None, forced_TB: Tensor | None = None
+) -> Rollout:
     """Draw every word from the policy, renormalised without `<pad>` and `<bos>`, for at most `limits` steps.
 
     generator: on the CPU; it is asked for the same amount of random numbers whatever is drawn, and sentences that
-    have ended leave the computation.
+    have ended leave the computation. None: take the likeliest word instead of drawing.
+    forced_TB: words to take instead where they are not `<pad>`, from the first step.
     """
     stepper = stepper_for(dec, states)
     size, longest = len(limits_B), int(limits_B.max())
     any_state = next(iter(states.values()))[0]
     device = any_state.device
-    draws_TB = torch.rand(longest, size, generator=generator, dtype=torch.float64).to(device)
+    draws_TB = torch.rand(longest, size, generator=generator, dtype=torch.float64).to(device) if generator else None
     limits_B, sentences = limits_B.to(device), torch.arange(size, device=device)
     words_TB = torch.full((longest + 1, size), PAD, device=device)
     words_TB[0] = BOS
@@ -68,7 +71,13 @@ def sample_rollout(dec: Any, states: States, limits_B: Tensor, generator: torch.
     words_B = words_TB[0]
     for step in range(longest):
         log_p_BV = stepper.logits(words_B.unsqueeze(1)).squeeze(1)
-        words_B, total_B = draw_words(log_p_BV.exp(), draws_TB[step, sentences])
+        if draws_TB is None:
+            words_B, total_B = log_p_BV.argmax(-1), log_p_BV.exp().sum(-1)
+        else:
+            words_B, total_B = draw_words(log_p_BV.exp(), draws_TB[step, sentences])
+        if forced_TB is not None and step < len(forced_TB):
+            forced_B = forced_TB[step, sentences]
+            words_B = torch.where(forced_B.ne(PAD), forced_B, words_B)
         words_TB[step + 1, sentences] = words_B
         log_p_B = log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
         log_pi_TB[step, sentences] = (log_p_B - total_B.log()).to(log_pi_TB.dtype)

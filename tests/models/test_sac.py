@@ -17,8 +17,7 @@ SAC += ["model.buffer_size:4", "model.actor_warmup:3"]
 def actor(toy):
     """A toy with a pre-trained actor."""
     assert main(["train", "-C", str(toy.config), "-s", "mle", "train.max_epochs:3"]) == 0
-    (checkpoint,) = toy.folder.glob("runs/*-mle/*.best.bleu.ckpt")
-    return toy, [*SAC, f"train.pretrained_file:{checkpoint}"]
+    return toy, [*SAC, f"train.pretrained_file:{toy.folder}/runs/toy-mle"]
 
 
 def train(toy, name, changes, *more):
@@ -53,10 +52,57 @@ def test_the_critics_learn_alone_first_and_the_actor_after_them(actor):
     updates = sorted(losses)
     assert losses[updates[0]] == losses[updates[1]]  # the actor has not moved while the critics learnt
     assert losses[updates[2]] != losses[updates[1]]
-    for name in ("reward_bleu", "length_ratio", "q", "q_target", "td_error", "entropy", "critic_loss", "replay_fill"):
+    figures = "reward_bleu length_ratio q q_target return td_error entropy critic_loss replay_fill peak_probability"
+    for name in f"{figures} sampled_bleu greedy_bleu explained_variance replay_age".split():
         values = points(folder, f"rl_{name}")
         assert len(values) >= 2
         assert None not in values.values(), name
+    jointly = [update for update in points(folder, "rl_q") if update > 5]
+    for name in ("mle_loss", "gradient_rl", "gradient_mle"):  # only when the actor learns
+        assert sorted(points(folder, f"rl_{name}")) == jointly
+        assert all(value > 0 for value in points(folder, f"rl_{name}").values())
+
+
+def lines(folder, beginning):
+    (log,) = folder.glob("*.log")
+    return [line for line in log.read_text().splitlines() if beginning in line]
+
+
+def test_the_critics_are_examined_once_before_the_actor_follows_them(actor):
+    toy, changes = actor
+    for stop in (5, 7):  # the second part begins behind the gate
+        folder = train(toy, "sac", changes, "train.max_epochs:2", f"train.max_iterations:{stop}")
+        assert len(lines(folder, "Gate, 12 validation sentences")) == (stop == 7)
+    folder = train(toy, "sac", changes, "train.max_epochs:2")
+    assert len(lines(folder, "Gate")) == 1
+    assert len(lines(folder, "NOT passed")) == len(lines(folder, "Warning: the actor will follow")) == 1
+    assert len(lines(folder, "Replay memory: at most")) >= 1
+
+
+def test_critics_can_be_taken_from_another_run(actor):
+    toy, changes = actor
+    folder = train(toy, "critics", changes, "train.max_epochs:1")
+    expected = load_state(folder)[0]["model"]["learner"]["critics"]["critics"]
+    more = ["model.critic_pretrain_epochs:0", f"model.critics_from:{folder}", "train.max_iterations:1"]
+    more.append("model.critic_lr:1e-30")  # so that they are still what they were after the update
+    found = load_state(train(toy, "joint", changes, *more))[0]["model"]["learner"]["critics"]["critics"]
+    assert equal(expected, found)
+
+
+def test_critics_that_are_not_there_are_asked_for(actor, pysimt):
+    toy, changes = actor
+    outcome = pysimt("train", "-C", toy.config, *changes, f"model.critics_from:{toy.folder}")
+    assert outcome.status == 2
+    assert "no run with critics is there" in outcome.error
+
+
+def test_an_actor_is_asked_for_if_it_is_missing(toy, pysimt):
+    outcome = pysimt("train", "-C", toy.config, *SAC, "train.pretrained_file:nowhere.ckpt")
+    assert outcome.status == 2
+    assert "pysimt train -C experiments/mle.conf" in outcome.error
+    outcome = pysimt("train", "-C", toy.config, *SAC, "train.max_iterations:1")
+    assert outcome.status == 0
+    assert "Warning: there is no pretrained_file" in outcome.out + outcome.err
 
 
 def test_only_the_actor_is_shared_and_it_translates(actor):

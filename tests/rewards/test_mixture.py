@@ -137,7 +137,7 @@ def test_a_reward_may_learn_and_remember(registry):
 
     translations = Translations([["a"]], [["a"]], [True])
     rewarder = Rewarder(RewardOptions(reward="bleu,novelty"))
-    assert rewarder.learn(translations) == {"novelty.sentences": 1}
+    assert rewarder.learn(translations) == {"novelty_sentences": 1}
     assert rewarder(translations).parts["novelty"].tolist() == [0.5]
     resumed = Rewarder(RewardOptions(reward="bleu,novelty"))
     resumed.load_state_dict(rewarder.state_dict())

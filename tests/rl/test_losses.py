@@ -45,6 +45,15 @@ def test_the_support_is_the_likeliest_words_and_the_taken_one():
     assert losses.entropy(losses.restricted_policy(p.log(), support))[1].item() == pytest.approx(expected)
 
 
+def test_unlikely_words_may_be_left_out_of_the_support_but_not_the_taken_one():
+    p = torch.tensor([[0.0, 0.0, 0.6, 0.3, 0.1], [0.0, 0.0, 0.6, 0.3, 0.1]])
+    support = losses.find_support(p.log(), torch.tensor([4, 2]), k=2, least=0.4)
+    assert support.words_NK.tolist() == [[2, 3, 4], [2, 3, 2]]
+    assert support.valid_NK.tolist() == [[True, False, True], [True, False, False]]
+    shifted = losses.find_support(p.log() + 7, torch.tensor([4, 3]), k=2, least=0.4)  # logits will do
+    assert shifted.valid_NK.tolist() == [[True, False, True], [True, True, False]]
+
+
 def test_the_policy_on_a_support_needs_neither_other_words_nor_normalised_scores():
     logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
     support = losses.find_support(logits, torch.tensor([2, 3, 4, 5, 6, 7]), k=3)

@@ -23,24 +23,43 @@ def test_a_fixed_temperature_stays():
 
 @pytest.mark.parametrize(("aim", "direction"), [(ENTROPY + 0.1, 1), (ENTROPY - 0.1, -1)])
 def test_a_learnt_temperature_rises_while_the_entropy_is_too_low(aim, direction):
-    temperature = Temperature(0.01, aim, lr=0.1)
+    temperature = Temperature(0.01, learns=True, target_entropy=aim, lr=0.1)
     for _ in range(3):
         before = temperature.alpha.item()
         temperature.learn(LOG_PI)
         assert (temperature.alpha.item() - before) * direction > 0
 
 
+def test_the_entropy_to_keep_is_the_mean_of_what_was_observed_before_learning():
+    temperature = Temperature(0.01, learns=True, lr=0.1)
+    certain = torch.tensor([[1.0, 1e-30, 1e-30]]).log()
+    temperature.observe(LOG_PI)
+    temperature.observe(certain)
+    assert temperature.target.item() == pytest.approx(ENTROPY / 2)
+    temperature.learn(LOG_PI)  # more entropy than that: alpha falls
+    assert temperature.alpha.item() < 0.01
+    assert temperature.target.item() == pytest.approx(ENTROPY / 2)
+
+
+def test_without_observation_it_is_that_of_the_first_policy():
+    temperature = Temperature(0.01, learns=True)
+    temperature.learn(LOG_PI)
+    temperature.learn(torch.tensor([[0.9, 0.05, 0.05]]).log())
+    assert temperature.target.item() == pytest.approx(ENTROPY)
+
+
 def test_a_temperature_of_zero_means_no_entropy_term():
     assert Temperature(0.0).alpha.item() == 0
 
 
-def test_a_restored_temperature_goes_on_as_the_other_would_have():
-    one = Temperature(0.01, 1.2, lr=0.1)
+@pytest.mark.parametrize("target", [1.2, None])
+def test_a_restored_temperature_goes_on_as_the_other_would_have(target):
+    one = Temperature(0.01, learns=True, target_entropy=target, lr=0.1)
     one.learn(LOG_PI)
     file = io.BytesIO()
     torch.save(one.state_dict(), file)
     file.seek(0)
-    other = Temperature(0.5, 9.9, lr=0.1)
+    other = Temperature(0.5, learns=True, target_entropy=9.9, lr=0.1)
     other.load_state_dict(torch.load(file, weights_only=True))
     for temperature in (one, other):
         temperature.learn(LOG_PI)

@@ -1,0 +1,67 @@
+"""How often which word was chosen for which source, and with which labels: what `rewards.discriminator` counts."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+WORDS, SOURCES = 2**20, 2**43  # more words than any vocabulary has, and all sources that are told apart
+
+
+class ChoiceCounts:
+    """Counts of K labels for every pair of a source and a word; a source is known by all of its words."""
+
+    def __init__(self, n_labels: int) -> None:
+        self.rows: dict[int, int] = {}  # from a pair's key to its row
+        self.sources: set[int] = set()
+        self.counts = np.zeros((1024, n_labels), dtype=np.int32)
+
+    def add(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor, z_N: Tensor) -> None:
+        """Count some words of the sentences `columns` of a batch, with their labels."""
+        keys = self.keys(source_SB, columns_N, words_N)
+        self.sources.update(key // WORDS for key in keys)
+        places = np.array([self.rows.setdefault(key, len(self.rows)) for key in keys], dtype=np.int64)
+        if len(self.rows) > len(self.counts):
+            more = np.zeros((len(self.rows), self.counts.shape[1]), dtype=np.int32)
+            self.counts = np.concatenate((self.counts, more))
+        labels = self.counts.shape[1]
+        np.add.at(self.counts.reshape(-1), places * labels + z_N.cpu().numpy(), 1)
+
+    def of(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
+        """The labels' counts (N, K); zero for what was never chosen."""
+        places = [self.rows.get(key, -1) for key in self.keys(source_SB, columns_N, words_N)]
+        found = np.where(np.array(places)[:, None] >= 0, self.counts[places], 0)
+        return torch.from_numpy(found).to(words_N.device)
+
+    def log_q(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
+        """log q(z|x,a) (N, K): the label's part of the counts, each with one more."""
+        counts_NK = self.of(source_SB, columns_N, words_N).float() + 1
+        return (counts_NK / counts_NK.sum(1, keepdim=True)).log()
+
+    def seen(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
+        """How often each word was chosen for its source, (N)."""
+        return self.of(source_SB, columns_N, words_N).sum(1)
+
+    @property
+    def words_per_source(self) -> float:
+        """Different words chosen for a source, on average."""
+        return len(self.rows) / max(1, len(self.sources))
+
+    def keys(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> list[int]:
+        """A number for every pair."""
+        sources = [hash(tuple(word for word in row if word)) % SOURCES for row in source_SB.t().tolist()]
+        pairs = zip(columns_N.tolist(), words_N.tolist(), strict=True)
+        return [sources[column] * WORDS + word for column, word in pairs]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs."""
+        keys = torch.tensor(list(self.rows), dtype=torch.int64)
+        return {"keys": keys, "counts": torch.from_numpy(self.counts[: len(keys)].copy())}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        keys = state["keys"].tolist()
+        self.rows = {key: place for place, key in enumerate(keys)}
+        self.sources = {key // WORDS for key in keys}
+        self.counts = state["counts"].cpu().numpy().copy()

@@ -1,0 +1,177 @@
+"""The unsupervised reward: what a discriminator has learnt about random labels, so that rare choices earn more.
+
+Every sampled word a of a source x gets a random label z, one of K, which is stored with it. The discriminator tells the
+label from the source and the word; the reward is r_z = log q(z|x,a) - log p(z), with p uniform, of the *stored* label.
+Of a choice made once it can learn the label by heart; of one made n times it sees every label and knows less, about
+(K-1)/(2n). A discriminator that knows nothing gives exactly 0.
+
+`discriminator: network` has two layers on the word's embedding and the source's mean state; both come detached, so that
+nothing it learns reaches the actor. `discriminator: counts` counts the labels of each source and word instead.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.engine.vocabulary import PAD
+from pysimt_sac.errors import UserError
+from pysimt_sac.rewards.base import Floats, Numbers, RewardOptions, Translations, reward
+from pysimt_sac.rewards.choices import ChoiceCounts
+
+SEEN = {"once": (1, 1), "2_to_9": (2, 9), "10_or_more": (10, math.inf)}
+RANKS = {"frequent": (0, 100), "usual": (100, 1000), "rare": (1000, math.inf)}
+
+
+def label_reward(log_q_NK: Tensor, z_N: Tensor) -> Tensor:
+    """r_z = log q(z|x,a) - log p(z), p uniform over K labels, (N)."""
+    return log_q_NK.gather(1, z_N.unsqueeze(1)).squeeze(1) + math.log(log_q_NK.size(1))
+
+
+def certainty(log_q_NK: Tensor) -> Tensor:
+    """u(x,a) = log K - H(q(.|x,a)): 0 where the discriminator knows nothing, log K where it is sure, (N)."""
+    return math.log(log_q_NK.size(1)) + (log_q_NK.exp() * log_q_NK).sum(1)
+
+
+class LabelNetwork(nn.Module):
+    """log q(z|x,a) from the source's mean state and the word's embedding, by two layers. It begins uniform."""
+
+    def __init__(self, input_size: int, size: int, n_labels: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(input_size, size)
+        self.middle = nn.Linear(size, size)
+        self.outer = nn.Linear(size, n_labels)
+        nn.init.zeros_(self.outer.weight)
+        nn.init.zeros_(self.outer.bias)
+
+    def forward(self, source_NC: Tensor, embedding_NE: Tensor) -> Tensor:
+        """log q (N, K)."""
+        inner = torch.relu(self.inner(torch.cat((source_NC, embedding_NE), -1)))
+        return self.outer(torch.relu(self.middle(inner))).log_softmax(-1)  # type: ignore[no-any-return]
+
+
+@reward("unsup")
+class UnsupervisedReward:
+    """The discriminator as a reward; it needs the `numbers` of translations."""
+
+    def __init__(self, options: RewardOptions) -> None:
+        self.options, self.n_labels = options, options.n_skills
+        self.network: LabelNetwork | None = None
+        self.choices = ChoiceCounts(options.n_skills)
+
+    # What every algorithm calls
+
+    def __call__(self, translations: Translations) -> Floats:
+        """The sums of r_z so far, at every step (T, B)."""
+        numbers = needed(translations)
+        real_TB, z_TB = numbers.words_TB[1:].ne(PAD), numbers.z_TB
+        assert z_TB is not None
+        rewards_TB = torch.zeros(real_TB.shape, device=real_TB.device)
+        rewards_TB[real_TB] = label_reward(self.log_q_of_taken(numbers), z_TB[real_TB])
+        return rewards_TB.cumsum(0).double().cpu().numpy()
+
+    def see(self, translations: Translations) -> None:
+        """Count new choices; each is seen once, however often it is learnt from."""
+        numbers = needed(translations)
+        assert numbers.z_TB is not None
+        real_TB = numbers.words_TB[1:].ne(PAD)
+        words_N, z_N = numbers.words_TB[1:][real_TB], numbers.z_TB[real_TB]
+        self.choices.add(numbers.source_SB, sentences(real_TB), words_N, z_N)
+
+    def learn(self, translations: Translations) -> dict[str, float]:
+        """One step towards the stored labels; then how well they are known, and which choices pay."""
+        numbers = needed(translations)
+        real_TB = numbers.words_TB[1:].ne(PAD)
+        assert numbers.z_TB is not None
+        z_N = numbers.z_TB[real_TB]
+        if self.options.discriminator == "network":
+            loss = nn.functional.nll_loss(self.log_q_of_taken(numbers, learning=True), z_N)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        return self.figures(numbers, real_TB, z_N)
+
+    # What the oracle of `models.sac_unsup` asks
+
+    @torch.no_grad()
+    def certainty_of(self, numbers: Numbers, columns_N: Tensor, words_NK: Tensor, embedding_NKE: Tensor) -> Tensor:
+        """u(x,a) of K words at each of N steps, of the sentences `columns` of the batch, (N, K)."""
+        n_words = words_NK.size(1)
+        every_N = columns_N.repeat_interleave(n_words)
+        log_q = self.log_q(numbers, every_N, words_NK.flatten(), embedding_NKE.flatten(0, 1))
+        return certainty(log_q).view_as(words_NK)
+
+    # Within
+
+    def log_q_of_taken(self, numbers: Numbers, learning: bool = False) -> Tensor:
+        """log q (N, K) at all real steps, by step, then by sentence."""
+        real_TB = numbers.words_TB[1:].ne(PAD)
+        words_N, embedding_NE = numbers.words_TB[1:][real_TB], numbers.embedding_TBE[real_TB]
+        with torch.set_grad_enabled(learning):
+            return self.log_q(numbers, sentences(real_TB), words_N, embedding_NE)
+
+    def log_q(self, numbers: Numbers, columns_N: Tensor, words_N: Tensor, embedding_NE: Tensor) -> Tensor:
+        """log q (N, K) of some words of some sentences of a batch."""
+        if self.options.discriminator == "counts":
+            return self.choices.log_q(numbers.source_SB, columns_N, words_N)
+        source_BC = numbers.source_BC.detach()
+        if self.network is None:
+            self.build(source_BC.size(1) + embedding_NE.size(1), source_BC.device)
+        assert self.network is not None
+        return self.network(source_BC[columns_N], embedding_NE.detach())  # type: ignore[no-any-return]
+
+    def build(self, input_size: int, device: torch.device) -> None:
+        """The network, once the size is known; its first weights are always the same."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(1)
+            self.network = LabelNetwork(input_size, self.options.discriminator_dim, self.n_labels).to(device)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.options.discriminator_lr)
+
+    @torch.no_grad()
+    def figures(self, numbers: Numbers, real_TB: Tensor, z_N: Tensor) -> dict[str, float]:
+        """How often the label is known (chance: 1/K), and the mean reward by how rare the choice is."""
+        log_q_NK, words_N = self.log_q_of_taken(numbers), numbers.words_TB[1:][real_TB]
+        rewards_N = label_reward(log_q_NK, z_N)
+        seen_N = self.choices.seen(numbers.source_SB, sentences(real_TB), words_N)
+        found = {"accuracy": float((log_q_NK.argmax(1) == z_N).float().mean()), "mean": float(rewards_N.mean())}
+        found["words_per_source"] = self.choices.words_per_source
+        for bins, values_N, kind in ((SEEN, seen_N, "seen"), (RANKS, words_N, "rank")):
+            for name, (low, high) in bins.items():
+                chosen_N = (values_N >= low) & (values_N <= high if kind == "seen" else values_N < high)
+                if bool(chosen_N.any()):
+                    found[f"{kind}_{name}"] = float(rewards_N[chosen_N].mean())
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs."""
+        state: dict[str, Any] = {"choices": self.choices.state_dict()}
+        if self.network is not None:
+            state["network"] = {
+                "input_size": self.network.inner.in_features,
+                "weights": self.network.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+            }
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        self.choices.load_state_dict(state["choices"])
+        if "network" in state:
+            learnt = state["network"]
+            self.build(learnt["input_size"], learnt["weights"]["inner.weight"].device)
+            assert self.network is not None
+            self.network.load_state_dict(learnt["weights"])
+            self.optimizer.load_state_dict(learnt["optimizer"])
+
+
+def sentences(real_TB: Tensor) -> Tensor:
+    """To which sentence each real step belongs, (N)."""
+    return real_TB.nonzero()[:, 1]
+
+
+def needed(translations: Translations) -> Numbers:
+    """The numbers behind translations, with labels."""
+    if translations.numbers is None or translations.numbers.z_TB is None:
+        raise UserError("needs labelled words, which only training has", "reward 'unsup'")
+    return translations.numbers
