@@ -45,6 +45,12 @@ log = logging.getLogger("pysimt")
 class PysimtModel(SimultaneousNMT):  # type: ignore[misc]
     """pysimt's model with the few methods that our training asks of every model: see `engine.nmt`."""
 
+    def load_data(self, split: str, batch_size: int, mode: str = "train") -> Any:
+        """pysimt's data set, which can be asked for its batches as the engine's can."""
+        dataset = super().load_data(split, batch_size, mode)
+        dataset.loader = lambda: iter(make_dataloader(dataset))
+        return dataset
+
     def lr_factor(self, update: int) -> float:
         """By what the loop multiplies the learning rate of an update."""
         return 1.0

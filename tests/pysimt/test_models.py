@@ -29,7 +29,7 @@ QUICK = {
     "rollout_max_len": 8,
     "actor_warmup": 5,
     "health_freq": 10,
-    "gate": "off",
+    "gate_sentences": 8,
 }
 
 TRAIN_AND_TRANSLATE = """
