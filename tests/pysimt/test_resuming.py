@@ -3,9 +3,9 @@
 import json
 
 import pytest
-import torch
 
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
+from tests.engine.dying_runs import differences
 from tests.pysimt.hosts import COMMAND, NEEDS_PYSIMT, start_python, train
 
 pytestmark = NEEDS_PYSIMT
@@ -40,17 +40,6 @@ SAC = ["train.model_type:SACNMT", "model.critic_pretrain_epochs:1", "model.suppo
 SAC += ["model.rollout_max_len:8", "model.actor_warmup:30", "model.rollout_dropout:True", "train.lr:0.003"]
 
 
-def equal(one, other):
-    """Whether two nested states hold the same numbers."""
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(equal, one, other))
-    return one == other
-
-
 def points(folder):
     (curves,) = folder.glob("*.scalars.jsonl")
     return [json.loads(line) for line in curves.read_text().splitlines()]
@@ -68,15 +57,14 @@ def checkpoints(folder):
 def assert_same_run(whole, parts):
     (expected, _), (found, _) = load_state(whole), load_state(parts)
     for part in ("progress", "weights", "optimizer", "model", "random"):
-        assert equal_but_for_ids(expected[part], found[part]), part
+        assert differences(without_ids(expected[part]), without_ids(found[part])) == [], part
     assert points(whole) == points(parts)
-    assert equal(checkpoints(whole), checkpoints(parts))
+    assert differences(checkpoints(whole), checkpoints(parts)) == []
 
 
-def equal_but_for_ids(one, other):
-    """As `equal`; the names of the last checkpoints carry the run's id."""
-    clean = [{key: value for key, value in part.items() if key != "checkpoints"} for part in (one, other)]
-    return equal(*clean)
+def without_ids(part):
+    """A part of a state; the names of the last checkpoints carry the run's id."""
+    return {key: value for key, value in part.items() if key != "checkpoints"}
 
 
 @pytest.mark.parametrize("changes", [["train.model_type:SimultaneousNMT"], SAC], ids=["pysimt's own model", "SACNMT"])
