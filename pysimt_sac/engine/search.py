@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.layers import States
+from pysimt_sac.engine.protocol import ProtocolStepper
 from pysimt_sac.engine.stepper import Stepper
 from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
 
@@ -24,6 +25,20 @@ class Hypothesis(NamedTuple):
 
     words: list[int]
     score: float
+
+
+def stepper_for(
+    dec: Any, states: States, suppress_unk: bool = False, normalise: bool = True
+) -> Stepper | ProtocolStepper:
+    """A stepper that suits the decoder: ours, or one of pysimt's, which always normalises."""
+    if hasattr(dec, "unroll"):
+        return Stepper(dec, states, suppress_unk, normalise)
+    return ProtocolStepper(dec, states, suppress_unk)
+
+
+def device_of(states: States) -> torch.device:
+    """Where the source's states are."""
+    return next(iter(states.values()))[0].device
 
 
 def encoded(model: Any, batch: Any) -> States:
@@ -67,8 +82,8 @@ def follow(
 
     Without `scores`, the hypotheses have none (nan), and log-probabilities are not normalised.
     """
-    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk, normalise=scores)
-    device = stepper.memory.mask_BS.device
+    states = encoded(model, batch)
+    stepper, device = stepper_for(model.dec, states, suppress_unk, normalise=scores), device_of(states)
     sentences = torch.arange(batch.size, device=device)
     words_B = torch.full((batch.size,), BOS, device=device)
     ended_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
@@ -139,8 +154,8 @@ def beam_search(
     A hypothesis that ends keeps its place in the beam and its score; open ones compete with it by log-probability.
     A sentence is done when all its hypotheses have ended, or when no open one can still beat its best ended one.
     """
-    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk)
-    device = stepper.memory.mask_BS.device
+    states = encoded(model, batch)
+    stepper, device = stepper_for(model.dec, states, suppress_unk), device_of(states)
     results: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
     sentences = torch.arange(batch.size, device=device)
     beam = Beam.start(batch.size, device)

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.corpus import Batch
+from pysimt_sac.engine.protocol import select_states
 from pysimt_sac.rewards import Numbers, Rewarder, RewardOptions, Rewards, Translations, permute
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import Rollout, network_mode, sample_rollout, select_states, step_limits
+from pysimt_sac.rl.rollout import Rollout, network_mode, sample_rollout, step_limits
 
 RECENT = 30  # batches that figures are means of
 
