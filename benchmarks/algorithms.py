@@ -48,6 +48,9 @@ class TimedRewarder:
         self.seconds += time.perf_counter() - started
         return answer
 
+    def __getattr__(self, name: str):
+        return getattr(self.rewarder, name)
+
 
 def names() -> list[str]:
     """Every registered model that learns by reinforcement."""

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pysimt_sac import models  # noqa: F401 - registers the models
 from pysimt_sac.cli import main_sac
 from pysimt_sac.corpora.multi30k import text_name
+from pysimt_sac.engine.config import check_config, read_config
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 CONFIGS = sorted(FOLDER.glob("*.conf"))
@@ -33,10 +35,30 @@ def test_every_key_has_its_comment(path):
         assert not is_key or before.startswith("# "), line
 
 
-def test_the_demo_config_fits_the_demo_corpus(tmp_path, monkeypatch):
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_every_key_is_known_and_used_and_its_value_makes_sense(path):
+    _, warnings = check_config(read_config(path))
+    assert warnings == []
+
+
+def test_the_demo_configs_fit_the_demo_corpus(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main_sac(["prepare", "demo", "--out", "data/demo"]) == 0
-    assert [file for file in named_files(read(FOLDER / "demo_mle.conf")) if not Path(file).is_file()] == []
+    for path in FOLDER.glob("demo_*.conf"):
+        assert [file for file in named_files(read(path)) if not Path(file).is_file()] == []
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_who_begins_with_an_actor_finds_it_where_maximum_likelihood_leaves_it(path):
+    """And has its network and its text."""
+    config, actor = read(path), "demo_mle" if path.stem.startswith("demo_") else "mle"
+    if "pretrained_file" not in config["train"]:
+        return
+    other = read(FOLDER / f"{actor}.conf")
+    assert config["train"]["pretrained_file"] == f"{other['train']['save_path']}/{actor}"
+    assert other["model"].items() <= config["model"].items()
+    for section in ("vars", "data", "vocabulary"):
+        assert config[section] == other[section]
 
 
 def test_the_paper_config_names_the_prepared_files():
