@@ -84,6 +84,16 @@ class CriticEnsemble:
             "optimizer": self.optimizer.state_dict(),
         }
 
+    def take(self, state: dict[str, Any]) -> None:
+        """Begin with another ensemble's critics, or with the first of them; the optimiser begins anew."""
+        if len(state["critics"]) < len(self.critics):
+            raise ValueError(f"{len(state['critics'])} critics, not {len(self.critics)}")
+        for critic, slow, theirs, their_slow in zip(
+            self.critics, self.slow, state["critics"], state["slow"], strict=False
+        ):
+            critic.load_state_dict(theirs)
+            slow.network.load_state_dict(their_slow)
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         for critic, own in zip(self.critics, state["critics"], strict=True):

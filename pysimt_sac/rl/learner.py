@@ -139,7 +139,7 @@ class CriticLearner(Learner):
             what, where = "no run with critics is there", f"[model] critics_from: {folder}"
             raise UserError(what, where, "name the folder of such a run, e.g. runs/sac_bleu")
         with state_fits(Path(folder)):
-            self.critics.load_state_dict(state["model"]["learner"]["critics"])
+            self.critics.take(state["model"]["learner"]["critics"])
 
     def stage(self, epoch: int) -> str:
         """What learns in an epoch."""

@@ -68,6 +68,8 @@ def test_critics_can_be_taken_from_another_run(actor):
     more.append("model.critic_lr:1e-30")  # so that they are still what they were after the update
     found = load_state(train(toy, "joint", changes, *more))[0]["model"]["learner"]["critics"]["critics"]
     assert equal(expected, found)
+    one = load_state(train(toy, "one", changes, *more, "model.n_critics:1"))[0]["model"]["learner"]["critics"]
+    assert equal(expected[:1], one["critics"])
 
 
 def test_critics_that_are_not_there_are_asked_for(actor, pysimt):
