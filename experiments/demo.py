@@ -18,9 +18,10 @@ from pysimt_sac.files import read_lines
 
 HERE = Path(__file__).parent
 DATA, RUNS, REPORT = Path("data/demo"), Path("runs"), Path("runs/demo_report.html")
-SYSTEMS = {"MLE": "demo_mle"}
+SYSTEMS = {"MLE": "demo_mle", "SAC BLEU": "demo_sac_bleu", "SAC unsuper": "demo_sac_unsup"}
 ALL_SYSTEMS = {
     **SYSTEMS,
+    "MLE goes on": "demo_control",
     "REINFORCE": "demo_reinforce",
     "MIXER": "demo_mixer",
     "MRT": "demo_mrt",

@@ -1,9 +1,13 @@
 """Soft Actor-Critic through the front door: stages, health figures, what is shared and what is not, exact resuming."""
 
+import signal
+from functools import partial
+
 import pytest
 
 from pysimt_sac.cli import main
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
+from tests.engine.dying_runs import die_in_update, fork_training
 from tests.models import task
 from tests.models.runs import equal, lines, points, train, train_actor
 
@@ -108,6 +112,20 @@ def test_a_resumed_run_equals_an_undisturbed_one_with_critics_and_replay(actor, 
     assert equal(expected["model"], found["model"])
     assert equal(expected["weights"], found["weights"])
     assert equal(expected["optimizer"], found["optimizer"])
+
+
+@pytest.mark.parametrize("model_type", ["SACNMT", "SACUnsupNMT"])
+def test_killed_again_and_again_it_ends_as_if_undisturbed(actor, model_type):
+    toy, changes = actor
+    often = [*changes, f"train.model_type:{model_type}", "train.max_epochs:3", "train.checkpoint_freq:2"]
+    whole = train(toy, "whole", often)
+    words = ["train", "-C", toy.config, "-s", "killed", *often]
+    for update in (1, 4, 3, 5):  # counted anew after each death
+        assert fork_training(words, partial(die_in_update, update)) == -signal.SIGKILL
+    assert fork_training(words) == 0
+    (expected, _), (found, _) = load_state(whole), load_state(toy.folder / "runs" / "toy-killed")
+    for part in ("model", "weights", "optimizer", "random"):
+        assert equal(expected[part], found[part]), part
 
 
 def test_permuted_rewards_are_another_run(actor):
