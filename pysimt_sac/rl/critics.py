@@ -1,5 +1,9 @@
 """A critic: the actor's architecture, but its encoder reads the *reference*, and its output is Q, not a softmax.
 
+Q(s, a) is the sum of what the state is worth, V(s), and of what the word adds. Without a part of its own for the
+former, the words' weights would have to carry it, and words of early positions, where more is still to be earned, would
+look better than others wherever they are compared.
+
 It runs through a batch once (`forward`); from what its output layer then sees, Q is had for the words that were taken,
 for a support, or for all words. The first two multiply by the rows of those words alone. There is no dropout. Critics
 use the engine's layers whatever the host is.
@@ -28,6 +32,7 @@ class Critic(nn.Module):
         self.dec = ConditionalGRUDecoder(options, n_vocab, {"ref": self.encoder.ctx_size})
         if options.tied_emb == "3way":
             self.encoder.emb.weight = self.dec.emb.weight
+        self.value = nn.Linear(self.dec.out2prob.in_features, 1)
         self.reset_parameters()
 
     @torch.no_grad()
@@ -38,7 +43,7 @@ class Critic(nn.Module):
                 nn.init.kaiming_normal_(parameter)
         self.encoder.emb.weight[PAD].zero_()
         self.dec.emb.weight[PAD].zero_()
-        for start in (self.dec.hid2out.weight, self.dec.hid2out.bias, self.dec.out2prob.bias):
+        for start in (self.dec.hid2out.weight, self.dec.hid2out.bias, self.dec.out2prob.bias, self.value.bias):
             start.zero_()
 
     @torch.no_grad()
@@ -65,8 +70,11 @@ class Critic(nn.Module):
 
     def q_of(self, readout_NE: Tensor, words: Tensor) -> Tensor:
         """Q of one word (N) or of K words (N, K) per step."""
-        return linear_rows(self.dec.out2prob, readout_NE, words)
+        value_N1: Tensor = self.value(readout_NE)
+        return linear_rows(self.dec.out2prob, readout_NE, words) + (
+            value_N1 if words.dim() > 1 else value_N1.squeeze(1)
+        )
 
     def q_of_all(self, readout_NE: Tensor) -> Tensor:
         """Q of all words, (N, V)."""
-        return self.dec.out2prob(readout_NE)  # type: ignore[no-any-return]
+        return self.dec.out2prob(readout_NE) + self.value(readout_NE)  # type: ignore[no-any-return]
