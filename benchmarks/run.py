@@ -21,7 +21,7 @@ from reference import ReferenceNMT, beam_step_by_step, greedy_step_by_step
 from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, temporary_folder, update_flops
 
 from pysimt_sac.engine.checkpoint import load_checkpoint
-from pysimt_sac.engine.device import choose_device
+from pysimt_sac.engine.device import choose_device, keep_freed_memory
 from pysimt_sac.engine.optim import Optimizer
 from pysimt_sac.engine.options import TrainOptions
 from pysimt_sac.engine.search import beam_search, greedy_search
@@ -143,7 +143,7 @@ def measure_training(corpus: Corpus, rounds: int, n_batches: int) -> dict:
     )
     peak.append(matmul_peak())
     flops = sum(
-        update_flops(batch["src"].numel(), batch["trg"][1:].numel(), int(batch["trg"][1:].ne(0).sum()))
+        update_flops(batch.size, batch["src"].numel(), batch["trg"][1:].numel(), int(batch["trg"][1:].ne(0).sum()))
         for batch in sample
     )
     result["seconds per update"] = {name: spent / len(sample) for name, spent in same.items()}
@@ -215,8 +215,10 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from run import engine_trainer
 from workload import generate, temporary_folder
+from pysimt_sac.engine.device import keep_freed_memory
 from pysimt_sac.engine.search import beam_search
 import numpy as np
+keep_freed_memory()
 def peak():  # a process's own: resource.getrusage would count the one that started it, too
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1e6
 what, batch_size, length, n_vocab, beam = sys.argv[2], *map(int, sys.argv[3:7])
@@ -315,6 +317,7 @@ def main() -> None:
     args = parser.parse_args()
     rounds = 3 if args.quick else 5
     torch.manual_seed(1)
+    keep_freed_memory()  # as our own commands do; what is compared with them profits, too
     with temporary_folder() as folder:
         corpus = find_corpus(Path(folder))
         machine = f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}"

@@ -101,14 +101,19 @@ def temporary_folder() -> tempfile.TemporaryDirectory:
     return tempfile.TemporaryDirectory(prefix="pysimt_sac_bench_")
 
 
-def update_flops(n_source: int, n_target: int, n_target_real: int, v: int = 6405, e: int = 200, h: int = 320) -> float:
+def update_flops(
+    batch: int, n_source: int, n_target: int, n_target_real: int, v: int = 6405, e: int = 200, h: int = 320
+) -> float:
     """Floating-point operations of the matrix products of one update, forward and backward (three products each).
 
-    n_source, n_target: positions computed (batch times length); n_target_real: those that are not padding.
+    n_source, n_target: positions computed (batch times length); n_target_real: those that are not padding. Products
+    with the zero states before the first word are not counted, since they are not computed; nor is the attention.
     """
     encoder = 2 * 3 * h * (e + h) + 2 * 3 * h * (2 * h + h)  # two layers, two directions, three gates
     projections = 2 * (2 * h * h)  # keys and values
     recurrence = 3 * h * (e + h) + h * h + 3 * h * (h + h)  # first cell, query, second cell
     output = (2 * h + e) * e + e * v
+    first_states = 4 * 3 * h * h + 3 * h * h  # encoder's layers and directions, first cell
     products = n_source * (encoder + projections) + n_target * recurrence + n_target_real * output
+    products -= batch * first_states
     return 3 * 2.0 * products

@@ -1,114 +1,272 @@
-"""Everything that adapts real pysimt: registration of our models, safe loading, its command line's two verbs.
+"""Everything that adapts real pysimt: what it lacks is added from outside, its own files stay as they are.
 
-Nothing here runs unless pysimt is installed. pysimt binds its device when it is imported, so it is imported inside
-functions, after the device is known.
+`register` puts our models, metrics, beam search and safe loader where pysimt looks for its own; `Loop` is its training
+loop with warm-up and exact resuming at the ends of epochs; `train` and `load_translator` are what its commands call.
+Imported only where pysimt is the host, and after `host.reserve_device`, because pysimt binds its device when imported.
 """
 
 import argparse
-import random
-import sys
-import time
-from hashlib import sha256
+import dataclasses
+import functools
+import logging
+import platform
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import make_folder
+import numpy as np
+import torch
+from pysimt import logger, mainloop, metrics, models, monitor, stranslator, translators
+from pysimt.config import Options
+from pysimt.mainloop import MainLoop
+from pysimt.models import SimultaneousNMT, SimultaneousTFNMT
+from pysimt.samplers.approx import ApproximateBucketBatchSampler
+from pysimt.stranslator import STranslator
+from pysimt.utils.data import make_dataloader, sort_predictions
+from pysimt.utils.io import progress_bar, read_reference_files
+from pysimt.utils.misc import fix_seed
+from pysimt.utils.topology import DataSource
+
+from pysimt_sac import bridge_state, host
+from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint
+from pysimt_sac.engine.config import Options as EngineOptions
+from pysimt_sac.engine.config import check_config, plugin_modules, read_config
+from pysimt_sac.engine.interrupts import Interrupted
+from pysimt_sac.engine.metrics import ScoredBy
+from pysimt_sac.engine.randomness import draw_seed
+from pysimt_sac.engine.registry import METRICS, MODELS, load_plugin_modules
+from pysimt_sac.engine.runs import Run, open_run
+from pysimt_sac.engine.translation import SearchOptions, Translator
+from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.files import make_folder, require_file
+
+log = logging.getLogger("pysimt")
 
 
-def reserve_device(name: str) -> Any:
-    """pysimt's DeviceManager; it knows `cpu` and `[N]gpu` only."""
-    import torch
-    from pysimt.utils.device import DeviceManager
+class PysimtModel(SimultaneousNMT):  # type: ignore[misc]
+    """pysimt's model with the few methods that our training asks of every model: see `engine.nmt`."""
 
-    wanted = name.lower()
-    if wanted == "auto":
-        wanted = "gpu" if torch.cuda.is_available() else "cpu"
-    try:
-        return DeviceManager(wanted)
-    except RuntimeError as error:
-        raise UserError(str(error), f"-d {name}", "pysimt knows cpu and gpu") from error
+    def load_data(self, split: str, batch_size: int, mode: str = "train") -> Any:
+        """pysimt's data set, which can be asked for its batches as the engine's can."""
+        dataset = super().load_data(split, batch_size, mode)
+        dataset.loader = lambda: iter(make_dataloader(dataset))
+        return dataset
+
+    def lr_factor(self, update: int) -> float:
+        """By what the loop multiplies the learning rate of an update."""
+        return 1.0
+
+    def training_state(self) -> dict[str, Any]:
+        """What a resumed run needs beyond the weights."""
+        return {}
+
+    def load_training_state(self, state: dict[str, Any]) -> None:
+        """Take back what `training_state` gave."""
+
+
+# Registration
 
 
 def register() -> None:
-    """Put our models where pysimt looks for its own, and let it load checkpoints on current torch."""
-    from pysimt import mainloop, models, monitor, stranslator
-
+    """Put our models, metrics, search and loader where pysimt finds them; what it has under a name stays its own."""
     import pysimt_sac.models  # noqa: F401 - registers our models in our registry
-    from pysimt_sac.engine.registry import MODELS
 
+    for registry in (MODELS, METRICS):
+        registry.read_entry_points()
     for name, model in MODELS.items.items():
         if not hasattr(models, name):
             setattr(models, name, model)
+    for name, scored_by in METRICS.items.items():
+        if name not in metrics.metric_info:
+            setattr(metrics, f"{name}Scorer", lambda name=name, scored_by=scored_by: Scorer(name, scored_by))
+            metrics.metric_info[name] = "max" if scored_by.higher_better else "min"
+            metrics.beam_metrics.append(name)
+    repair()
     for module in (mainloop, monitor, stranslator):
-        module.load_pt_file = load_pt_file
+        module.load_pt_file = lambda path, device="cpu": as_pysimt_loads(load_checkpoint(path))
+    for module in (mainloop, stranslator):
+        module.get_translator = lambda kind: our_search if kind == "bs" else translators.get_translator(kind)
 
 
-def load_pt_file(path: Any, device: str = "cpu") -> dict[str, Any]:
-    """pysimt's loader, without its unsafe unpickling, which torch has refused since 2.6."""
-    from pysimt_sac.engine.checkpoint import load_checkpoint
-
-    checkpoint = load_checkpoint(path)
-    loaded: dict[str, Any] = {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
-    if checkpoint.optimizer is not None:
-        loaded["optimizer"] = checkpoint.optimizer
-    return loaded
+def repair() -> None:
+    """Mend what is broken in pysimt 1.0.0 and stands in the way of configurations that both hosts should run."""
+    if not hasattr(ApproximateBucketBatchSampler, "_rng"):  # `sampler_type: approximate` stops without it
+        ApproximateBucketBatchSampler._rng = np.random.RandomState(12345)
+    # `num_workers: 1` waits forever for batches whose keys cannot be pickled.
+    DataSource.__reduce__ = lambda self: (DataSource, (self.data, self._type, self.src, self.trg))
 
 
-def train(args: argparse.Namespace) -> int:
-    """`pysimt train` in pysimt's own loop."""
-    if args.check or args.restart:
-        raise UserError("only the embedded engine has this", "--check or --restart", "set PYSIMT_SAC_HOST=embedded")
-    from pysimt import __version__, logger
-    from pysimt.config import Options
-    from pysimt.utils.misc import fix_seed
+def require_model(name: str, where: object) -> Any:
+    """The model class of that name, pysimt's or ours."""
+    if not isinstance(getattr(models, name, None), type):
+        raise UserError(f"unknown model {name!r}", where, did_you_mean(name, [*MODELS.items, *vars(models)]))
+    return getattr(models, name)
 
-    manager = reserve_device(args.device_id)
-    options = Options(str(args.config), args.overrides)
-    name_run(options, args.suffix)
-    log = logger.setup(options.train)
-    log.info(f"Host: pysimt {__version__}")
-    options.train["seed"] = fix_seed(options.train["seed"]) if options.train["seed"] > 0 else fix_seed()
-    log.info(options)
+
+def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
+    """A checkpoint as pysimt's loader gives it; that one unpickles anything, which torch has refused since 2.6.
+
+    Without the optimiser: pysimt would give a fine-tuned model the learning rate of its pre-training.
+    """
+    return {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
+
+
+class Scorer:
+    """One of our metrics, for pysimt's evaluator."""
+
+    def __init__(self, name: str, scored_by: ScoredBy) -> None:
+        self.name, self.scored_by = name, scored_by
+
+    def compute(self, refs: Any, hyps: list[str], language: str | None = None) -> Any:
+        """The score of translations against one or several reference files."""
+        score = self.scored_by.compute(hyps, read_reference_files(*refs))
+        return metrics.Metric(self.name, score, higher_better=self.scored_by.higher_better)
+
+
+# Search
+
+
+class EngineSearch:
+    """The engine's search in the shape of pysimt's; its beam search does not extend hypotheses past their `<eos>`."""
+
+    def __init__(
+        self, model: Any, data_loader: Any, out_prefix: str, batch_size: int, filter_chain: Any = None, **more: Any
+    ) -> None:
+        self.model, self.data_loader, self.out_prefix, self.filtered = (
+            model,
+            data_loader,
+            out_prefix,
+            bool(filter_chain),
+        )
+        self.search = more.get("search") or SearchOptions("bs", max_len=more["max_len"])
+        self.beam_size = self.search.beam_size  # pysimt's loop sets it from outside
+
+    def run(self, **_: Any) -> tuple[list[str]]:
+        """Translate what the loader gives, write it if there is where to, and return it in the corpus's order."""
+        search = dataclasses.replace(self.search, beam_size=self.beam_size)
+        translator = Translator(self.model, search, next(self.model.parameters()).device, self.filtered)
+        found: list[Any] = []
+        for batch in progress_bar(self.data_loader, unit="batch"):
+            order = getattr(self.data_loader.batch_sampler, "orig_idxs", range(len(self.data_loader.dataset)))
+            batch.indices = [int(index) for index in order[len(found) : len(found) + batch.size]]
+            found += translator.hypotheses(batch)
+        found = sort_predictions(self.data_loader, found)
+        if self.out_prefix:
+            prefix, _dot, split = self.out_prefix.rpartition(".")
+            for path in translator.write(found, split, prefix):
+                log.info(f"Wrote {path}")
+        return ([translator.text(hypotheses[0]) for hypotheses in found],)
+
+    run_all = run
+
+
+def our_search(model: Any, *arguments: Any, **options: Any) -> Any:
+    """Our beam search, but pysimt's for its transformers: their decoder reads whole hypotheses at every step."""
+    search = translators.BeamSearch if isinstance(model, SimultaneousTFNMT) else EngineSearch
+    return search(model, *arguments, **options)
+
+
+# Training
+
+
+class Loop(MainLoop):  # type: ignore[misc]
+    """pysimt's loop, which keeps what resuming needs at the end of every epoch, and lets the model warm up."""
+
+    def __init__(
+        self, model: Any, options: dict[str, Any], manager: Any, run: Run, config: dict[str, Any], journal: Any
+    ) -> None:
+        self.run, self.config, self.journal = run, config, journal
+        mainloop.TensorBoard = lambda *_: journal
+        # A resumed run gets its weights from its state.
+        super().__init__(model, {**options, "pretrained_file": ""} if run.state else options, manager)
+        if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss, asked or not
+            self.vloss_iterator = make_dataloader(model.load_data("val", self.batch_size, mode="eval"))
+        if hasattr(model, "lr_factor"):
+            bridge_state.follow_lr_factor(self.optim.optim, lambda: model.lr_factor(self.monitor.uctr))
+        if run.state:
+            bridge_state.restore(self, run.state, metrics.Metric)
+        self.eval_zero: bool = options["eval_zero"] and self.eval_freq >= 0 and self.monitor.vctr == 0
+
+    def __call__(self) -> None:
+        """Train; from the very first, there is a state to go on from."""
+        if not self.run.state:
+            bridge_state.save(self)
+        super().__call__()
+
+    def train_epoch(self) -> bool:
+        """An epoch, and a new state when it is complete."""
+        goes_on = bool(super().train_epoch())
+        if len(self.monitor.train_loss) == self.monitor.ectr - goes_on:
+            bridge_state.save(self)
+        else:  # it ended within an epoch; should it ever go on, then from the one before
+            bridge_state.note_end(self)
+        return goes_on
+
+
+def train(args: argparse.Namespace, manager: Any) -> int:
+    """Train in pysimt's loop. The engine reads the configuration, too: it knows old runs, and what is wrong."""
+    if args.check:
+        raise UserError("only the embedded engine has this", "--check", "set PYSIMT_SAC_HOST=embedded")
+    ours = read_config(args.config, args.overrides)
+    load_plugin_modules(plugin_modules(ours))
     register()
-    from pysimt import models
-    from pysimt.mainloop import MainLoop
-
-    model_type = getattr(models, options.train["model_type"], None)
-    if model_type is None:
-        raise UserError(f"unknown model {options.train['model_type']!r}", f"{args.config} [train] model_type")
-    MainLoop(model_type(opts=options), options.train, manager)()
-    return 0
-
-
-def name_run(options: Any, suffix: str) -> None:
-    """The run's folder and id, by pysimt's own rules."""
-    options.train["subfolder"] = Path(options.filename).stem + (f"-{suffix}" if suffix else "")
-    (Path(options.train["save_path"]) / options.train["subfolder"]).mkdir(parents=True, exist_ok=True)
-    digest = sha256(f"{time.time()}{random.random()}".encode()).hexdigest()[:5]
-    options.train["exp_id"] = f"{options.train['model_type'].lower()}-r{digest}"
-
-
-def translate(args: argparse.Namespace) -> int:
-    """`pysimt translate` in pysimt's own translator."""
-    if not args.splits:
-        raise UserError("only the embedded engine translates standard input", "-s", "set PYSIMT_SAC_HOST=embedded")
-    if args.func == "sample":
-        raise UserError("only the embedded engine samples", "-f sample", "set PYSIMT_SAC_HOST=embedded")
-    make_folder(Path(args.output).parent)  # pysimt would fail without it
-    reserve_device(args.device_id)
-    from pysimt import logger
-    from pysimt.utils.misc import fix_seed
-
+    model_type = require_model(str(ours.train["model_type"]), f"{args.config} [train] model_type")
+    if issubclass(model_type, PysimtModel):
+        check_config(ours)
+    for name in str(ours.train["eval_metrics"]).upper().split(","):
+        if name.strip() not in metrics.metric_info:
+            todo = did_you_mean(name.strip(), metrics.metric_info)
+            raise UserError(f"unknown metric {name.strip()!r}", f"{args.config} [train] eval_metrics", todo)
     logger.setup()
-    if not args.stochastic:
-        fix_seed(args.seed)
-    register()
-    from pysimt.stranslator import STranslator
-
-    names = ("model", "splits", "source", "output", "func", "beam_size", "lp_alpha", "suppress_unk", "n_best")
-    more = ("max_len", "batch_size", "disable_filters", "override")
-    arguments = {name: getattr(args, name) for name in (*names, *more)}
-    STranslator(delta="", n_init_tokens="", criteria="", **arguments)()
-    sys.stdout.flush()
+    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, bridge_state.stopped_by_signals():
+        if reason := bridge_state.finished(run.state, ours.train):
+            more = "raise max_epochs, max_iterations or patience to train on; --restart starts over"
+            log.info(f"{run.exp_id} in {run.folder} is finished: {reason} ({more})")
+            return 0
+        options = Options(str(args.config), args.overrides)
+        seed = run.state["progress"]["seed"] if run.state else options.train["seed"] or draw_seed()
+        options.train.update(subfolder=run.subfolder, exp_id=run.exp_id, seed=fix_seed(seed))
+        run.begin()
+        with bridge_state.HostJournal(run, options.train["tensorboard_dir"]) as journal:
+            versions = f"torch {torch.__version__}, Python {platform.python_version()}"
+            log.info(f"Host: {host.describe()}, {versions}, {manager}")
+            log.info(bridge_state.describe_resuming(run) if run.state else options)
+            try:
+                Loop(model_type(opts=options), options.train, manager, run, ours.to_dict(), journal)()
+            except Interrupted as interruption:
+                log.info(f"Stopped by {interruption}; the same command goes on from the end of the last whole epoch")
+                return interruption.status
     return 0
+
+
+# Translating
+
+
+def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
+    """pysimt's translator with a checkpoint's model, ready to be called if there are splits to translate."""
+    logger.setup()
+    log.info(f"Host: {host.describe()}")
+    fix_seed(search.seed)
+    checkpoint = load_checkpoint(args.model)
+    ours = EngineOptions.from_dict(checkpoint.options, args.override)
+    if any(word.startswith("model.plugin_modules:") for word in args.override):
+        load_plugin_modules(plugin_modules(ours))
+    register()
+    require_model(str(ours.train.get("model_type")), args.model)
+    for path in ours.vocabulary.values():
+        require_file(Path(path), "vocabulary")
+    splits = args.splits.split(",") if args.splits else []
+    for split in splits if not args.source else ():
+        if f"{split}_set" not in ours.data:
+            known = [name.removesuffix("_set") for name in ours.data if name.endswith("_set")]
+            raise UserError(f"unknown split {split!r}", f"{args.model} [data]", did_you_mean(split, known))
+    if splits:
+        make_folder(Path(args.output).parent)  # pysimt would fail without it
+    stranslator.load_pt_file = lambda path, device="cpu": as_pysimt_loads(checkpoint)
+    if args.func == "bs-pysimt":
+        stranslator.get_translator = translators.get_translator
+    elif args.func != "gs":
+        stranslator.get_translator = lambda kind: functools.partial(our_search, search=search)
+    names = ("model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size")
+    arguments = {name: getattr(args, name) for name in (*names, "disable_filters", "override")}
+    func = "gs" if args.func == "gs" else "bs"  # the names that pysimt knows
+    return STranslator(func=func, splits=",".join(splits), delta="", n_init_tokens="", criteria="", **arguments)

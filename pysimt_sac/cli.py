@@ -35,6 +35,7 @@ COMMANDS: dict[str, Command] = {
     "rank": Command("human ranking: draw a blind sheet, score the filled one"),
     "domain": Command("how far is a test set from the training text? unknown words and perplexity"),
     "report": Command("one page that shows what training did to the translations"),
+    "host": Command("what trains and translates here: pysimt itself or the embedded engine; whose `pysimt` is"),
 }
 
 

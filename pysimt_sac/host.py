@@ -2,39 +2,80 @@
 
 Chosen once per process and exported lazily; `models.base` derives from `host.SimultaneousNMT`. Only this module and
 `bridge` may import pysimt. `PYSIMT_SAC_HOST` (`auto`, `embedded`, `pysimt`) decides otherwise.
+
+pysimt binds its device when its modules are imported. `reserve_device` therefore comes first; `bridge`, which imports
+pysimt at its top, and `SimultaneousNMT` after it.
 """
 
 import functools
 import importlib.util
 import os
+from pathlib import Path
 from typing import Any
 
+from pysimt_sac import __version__
 from pysimt_sac.errors import UserError
 
 CHOICES = ("auto", "embedded", "pysimt")
+VARIABLE = "PYSIMT_SAC_HOST"
+
+
+def pysimt_folder() -> Path | None:
+    """Where pysimt is installed, if it is."""
+    found = importlib.util.find_spec("pysimt")
+    # A clone of its repository in the working directory is a package of that name, too, but one without a file.
+    return Path(found.origin).parent if found is not None and found.origin is not None else None
 
 
 @functools.cache
 def name() -> str:
     """`pysimt` or `embedded`."""
-    wanted = os.environ.get("PYSIMT_SAC_HOST", "auto").lower() or "auto"
+    wanted = os.environ.get(VARIABLE, "auto").lower() or "auto"
     if wanted not in CHOICES:
-        raise UserError(f"{wanted!r} is not one of {', '.join(CHOICES)}", "PYSIMT_SAC_HOST")
-    found = importlib.util.find_spec("pysimt")
-    installed = found is not None and found.origin is not None  # a mere folder of that name has no origin
+        raise UserError(f"{wanted!r} is not one of {', '.join(CHOICES)}", VARIABLE)
+    installed = pysimt_folder() is not None
     if wanted == "pysimt" and not installed:
         todo = "get it from its repository, ImperialNLP/pysimt, or set PYSIMT_SAC_HOST=embedded"
-        raise UserError("pysimt is not installed in this environment", "PYSIMT_SAC_HOST", todo)
+        raise UserError("pysimt is not installed in this environment", VARIABLE, todo)
     if wanted == "auto":
         return "pysimt" if installed else "embedded"
     return wanted
+
+
+def describe() -> str:
+    """The host and its version."""
+    if name() == "embedded":
+        return f"embedded engine of pysimt_sac {__version__}"
+    import pysimt
+
+    return f"pysimt {pysimt.__version__} with pysimt_sac {__version__}"
+
+
+def reserve_device(wanted: str) -> Any:
+    """pysimt's DeviceManager, which knows `cpu` and `[N]gpu` only; then all else of pysimt is imported."""
+    import torch
+    from pysimt.utils.device import DeviceManager
+
+    if wanted.lower() == "auto":
+        wanted = "gpu" if torch.cuda.is_available() else "cpu"
+    try:
+        manager = DeviceManager(wanted)
+        import pysimt_sac.bridge  # noqa: F401 - to see whether all that pysimt needs is there
+    except RuntimeError as error:
+        raise UserError(str(error), f"-d {wanted}", "pysimt knows cpu and gpu") from error
+    except ModuleNotFoundError as error:
+        todo = f"pip install {error.name}, or set {VARIABLE}=embedded"
+        raise UserError(
+            f"pysimt needs the package {error.name}, which is not installed", pysimt_folder(), todo
+        ) from error
+    return manager
 
 
 def __getattr__(attribute: str) -> Any:
     if attribute != "SimultaneousNMT":
         raise AttributeError(attribute)
     if name() == "pysimt":
-        from pysimt.models import SimultaneousNMT as PysimtModel
+        from pysimt_sac.bridge import PysimtModel
 
         return PysimtModel
     from pysimt_sac.engine.nmt import SimultaneousNMT as EngineModel

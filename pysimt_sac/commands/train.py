@@ -24,9 +24,10 @@ def run(args: argparse.Namespace) -> int:
     from pysimt_sac import host
 
     if host.name() == "pysimt":
+        manager = host.reserve_device(args.device_id)
         from pysimt_sac.bridge import train
 
-        return train(args)
+        return train(args, manager)
     return train_embedded(args)
 
 

@@ -3,8 +3,12 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pysimt_sac.errors import UserError
+
+if TYPE_CHECKING:
+    from pysimt_sac.engine.translation import SearchOptions, Translator
 
 LARGEST = 2**62
 LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
@@ -24,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f",
         "--func",
         default="gs",
-        choices=["gs", "bs", "sample"],
-        help="greedy search, beam search or sampling (default: gs)",
+        choices=["gs", "bs", "sample", "bs-pysimt"],
+        help="greedy search, beam search or sampling; bs-pysimt: the beam search of pysimt itself (default: gs)",
     )
     parser.add_argument("-k", "--beam-size", type=int, default=6, help="hypotheses kept by beam search (default: 6)")
     parser.add_argument(
@@ -61,9 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_arguments(args)
     if host.name() == "pysimt":
-        from pysimt_sac.bridge import translate
-
-        return translate(args)
+        return translate_in_pysimt(args)
     return translate_embedded(args)
 
 
@@ -81,6 +83,8 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError(f"{args.max_len} must be at most {LONGEST_TRANSLATION}", "-m")
     if args.n_best and args.func != "bs":
         raise UserError("n-best lists come from beam search", "-N", "add -f bs")
+    if args.func == "bs-pysimt" and not args.splits:
+        raise UserError("pysimt's own search translates whole splits only", "-f bs-pysimt", "name splits with -s")
     if args.source and (not args.splits or "," in args.splits):
         raise UserError("needs the name of one split", "-S", "e.g. -s mytest -S src:mytest.en -o out/sys")
     if args.splits is not None and not all(split.strip() for split in args.splits.split(",")):
@@ -89,27 +93,57 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError("missing", "-o PREFIX", "say how the output files shall begin")
 
 
-def translate_embedded(args: argparse.Namespace) -> int:
-    """Translate in the embedded engine."""
+def search_options(args: argparse.Namespace) -> "SearchOptions":
+    """What the search is told."""
     import secrets
 
+    from pysimt_sac.engine.translation import SearchOptions
+
+    names = ("func", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size", "temperature", "top_k")
+    seed = secrets.randbelow(2**31) if args.stochastic else args.seed
+    return SearchOptions(seed=seed, **{name: getattr(args, name) for name in names})
+
+
+def translate_standard_input(translator: "Translator") -> int:
+    """Each line as it comes."""
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    translator.translate_stream(sys.stdin.buffer, lambda line: print(line, flush=True))
+    return 0
+
+
+def translate_in_pysimt(args: argparse.Namespace) -> int:
+    """Translate with pysimt's model: splits in its own translator, standard input in the engine's."""
+    from pysimt_sac import host
+
+    manager = host.reserve_device(args.device_id)
+    from pysimt_sac.bridge import load_translator
+    from pysimt_sac.engine.translation import Translator
+
+    search = search_options(args)
+    theirs = load_translator(args, search)
+    if not args.splits:
+        return translate_standard_input(Translator(theirs.model, search, manager.dev, not args.disable_filters))
+    theirs()
+    return 0
+
+
+def translate_embedded(args: argparse.Namespace) -> int:
+    """Translate in the embedded engine."""
+    if args.func == "bs-pysimt":
+        todo = "use -f bs, or install pysimt and set PYSIMT_SAC_HOST=pysimt"
+        raise UserError("this search is pysimt's own", "-f bs-pysimt", todo)
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.engine.checkpoint import load_checkpoint
     from pysimt_sac.engine.device import choose_device
     from pysimt_sac.engine.journal import log_to_console, logger
-    from pysimt_sac.engine.translation import SearchOptions, Translator, load_model
+    from pysimt_sac.engine.translation import Translator, load_model
 
     log_to_console()
     device = choose_device(args.device_id)
     model = load_model(load_checkpoint(args.model), device, args.override)
-    names = ("func", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size", "temperature", "top_k")
-    chosen = {name: getattr(args, name) for name in names}
-    seed = secrets.randbelow(2**31) if args.stochastic else args.seed
-    translator = Translator(model, SearchOptions(seed=seed, **chosen), device, not args.disable_filters)
+    translator = Translator(model, search_options(args), device, not args.disable_filters)
     if not args.splits:
-        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-        translator.translate_stream(sys.stdin.buffer, lambda line: print(line, flush=True))
-        return 0
+        return translate_standard_input(translator)
     if args.source:
         side, _, path = args.source.partition(":")
         if side != model.sl or not path:

@@ -1,5 +1,6 @@
 """Which device to compute on, from what the user typed."""
 
+import ctypes
 import re
 
 import torch
@@ -11,6 +12,7 @@ def choose_device(name: str) -> torch.device:
     """`auto`, `cpu`, `gpu` (or pysimt's `1gpu`), `cuda` or `cuda:N`."""
     wanted = name.lower()
     if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
+        keep_freed_memory()
         return torch.device("cpu")
     match = re.fullmatch(r"(?P<count>\d*)gpu|cuda(:(?P<number>\d+))?|auto", wanted)
     if not match:
@@ -25,3 +27,16 @@ def choose_device(name: str) -> torch.device:
     if number >= torch.cuda.device_count():
         raise UserError(f"there are {torch.cuda.device_count()} GPUs, numbered from 0", f"-d {name}")
     return torch.device("cuda", number)
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep freed memory for the next tensors, where it knows how to (glibc).
+
+    By default large blocks go back to the system at once, and come back as pages that must be cleared first: thousands
+    of page faults in every update.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        trim_threshold, mmap_threshold = -1, -3  # the names' values in malloc.h
+        mallopt(trim_threshold, 2**30)
+        mallopt(mmap_threshold, 2**30)

@@ -70,6 +70,10 @@ class Journal:
     def say(self, message: str) -> None:
         """A line for the log and the console."""
         logger.info(message)
+        self.note(message)
+
+    def note(self, message: str) -> None:
+        """A line for the log alone."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         for line in message.splitlines():
             self._write("log", f"{stamp} {line}\n")

@@ -72,24 +72,35 @@ class RecurrentEncoder(nn.Module):
         mask_SB = ids_SB.ne(PAD)
         embedded = self.do_emb(self.emb(ids_SB))
         lengths = mask_SB.sum(0).cpu() if lengths_B is None else lengths_B
-        if bool((lengths == len(ids_SB)).all()):
-            hidden = self.run_layers(embedded)
-        else:
+        padded = not bool((lengths == len(ids_SB)).all())
+        if isinstance(self.enc, nn.GRU) and not embedded.is_cuda:
+            hidden = self.run_layers(embedded, reversal(lengths, len(ids_SB)) if padded else None)
+            hidden = hidden * mask_SB.unsqueeze(-1) if padded else hidden
+        elif padded:
             packed = pack_padded_sequence(embedded, lengths, enforce_sorted=False)
             hidden = pad_packed_sequence(self.enc(packed)[0], total_length=len(ids_SB))[0]
+        else:
+            hidden = self.enc(embedded)[0]
         return self.output(hidden), mask_SB.long()
 
-    def run_layers(self, inputs_SBE: Tensor) -> Tensor:
-        """Sentences of equal length through all layers: by cuDNN on a GPU, by our own GRU on the CPU."""
-        if isinstance(self.enc, nn.LSTM) or inputs_SBE.is_cuda or not torch.is_grad_enabled():
-            return self.enc(inputs_SBE)[0]  # type: ignore[no-any-return]
+    def run_layers(self, inputs_SBE: Tensor, reverse: Callable[[Tensor], Tensor] | None) -> Tensor:
+        """All layers by our own GRU. Padding, if any, comes last in both directions, so that it changes nothing."""
         directions = 2 if self.enc.bidirectional else 1
         states_SBC = inputs_SBE
         for layer in range(self.enc.num_layers):
             if layer:
                 states_SBC = F.dropout(states_SBC, self.enc.dropout, self.training)
-            states_SBC = run_gru_layer(states_SBC, self.enc.all_weights[layer * directions : (layer + 1) * directions])
+            weights = self.enc.all_weights[layer * directions : (layer + 1) * directions]
+            states_SBC = run_gru_layer(states_SBC, weights, reverse)
         return states_SBC
+
+
+def reversal(lengths_B: Tensor, longest: int) -> Callable[[Tensor], Tensor]:
+    """A function that reverses each of padded sequences (S, B, ...) and leaves its padding where it is."""
+    place_S1 = torch.arange(longest).unsqueeze(1)
+    source_SB = torch.where(place_S1 < lengths_B, lengths_B - 1 - place_S1, place_S1)
+    rows_N = (source_SB * len(lengths_B) + torch.arange(len(lengths_B))).flatten()
+    return lambda sequences_SBE: sequences_SBE.flatten(0, 1).index_select(0, rows_N).view_as(sequences_SBE)
 
 
 class Memory(NamedTuple):
@@ -187,7 +198,7 @@ class ConditionalGRUDecoder(nn.Module):
             cell1.weight_ih, cell1.bias_ih, cell1.weight_hh, cell1.bias_hh,
         )  # fmt: skip
         inputs_TB3H = F.linear(emb_TBE, cell0.weight_ih, cell0.bias_ih)
-        bias_BS = (memory.mask_BS == 0) * MASKED
+        bias_BS = (memory.mask_BS == 0).to(memory.keys_BSM.dtype) * MASKED
         return ConditionalGRU.apply(inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return, no-untyped-call]
 
     def unroll_step_by_step(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,17 +21,20 @@ class LinearCrossEntropy(Function):
         """Minus the summed log-probability of the targets."""
         total = x_NE.new_zeros(())
         dx_NE, dweight_VE, dbias_V = torch.empty_like(x_NE), torch.zeros_like(weight_VE), torch.zeros_like(bias_V)
+        buffer = x_NE.new_empty(min(CHUNK, len(x_NE)), len(weight_VE))  # used again: new memory costs time, too
         for start in range(0, len(x_NE), CHUNK):
-            chunk = slice(start, start + CHUNK)
-            logits, targets = torch.addmm(bias_V, x_NE[chunk], weight_VE.t()), targets_N[chunk].unsqueeze(1)
-            highest, index = logits.max(1, keepdim=True)
-            p = logits.softmax(1)
-            # log p(target), by way of the likeliest word, whose probability cannot underflow
-            total -= (logits.gather(1, targets) - highest + p.gather(1, index).log()).sum()
-            p.scatter_add_(1, targets, p.new_full(targets.shape, -1.0))
-            torch.mm(p, weight_VE, out=dx_NE[chunk])
-            dweight_VE.addmm_(p.t(), x_NE[chunk])
-            dbias_V += p.sum(0)
+            x, targets = x_NE[start : start + CHUNK], targets_N[start : start + CHUNK].unsqueeze(1)
+            logits = torch.addmm(bias_V, x, weight_VE.t(), out=buffer[: len(x)])
+            logits -= logits.amax(1, keepdim=True)
+            chosen = logits.gather(1, targets)
+            weights = logits.exp_()  # probabilities, but for a factor per row, which is cheaper to apply elsewhere
+            sums = weights.sum(1, keepdim=True)
+            total -= (chosen - sums.log()).sum()
+            weights.scatter_add_(1, targets, -sums)
+            dx = torch.mm(weights, weight_VE, out=dx_NE[start : start + CHUNK])
+            dx /= sums
+            dweight_VE.addmm_(weights.t(), x / sums)
+            dbias_V.addmv_(weights.t(), sums.squeeze(1).reciprocal())
         ctx.save_for_backward(dx_NE, dweight_VE, dbias_V)
         return total
 

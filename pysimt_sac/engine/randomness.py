@@ -20,12 +20,23 @@ def fix_seeds(seed: int) -> None:
     torch.manual_seed(seed)
 
 
+def pack(state: Any) -> list[Any]:
+    """The state of one of numpy's old generators, as a tensor and plain values."""
+    kind, keys, *rest = state
+    return [kind, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest]
+
+
+def unpack(packed: list[Any]) -> Any:
+    """What `pack` was given."""
+    kind, keys, *rest = packed
+    return (kind, keys.numpy().astype(np.uint32), *rest)
+
+
 def random_states() -> dict[str, Any]:
     """The states of all generators, as tensors and plain values."""
-    kind, keys, *rest = np.random.get_state()
     return {
         "python": random.getstate(),
-        "numpy": [kind, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest],
+        "numpy": pack(np.random.get_state()),
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
     }
@@ -35,8 +46,7 @@ def restore_random_states(states: dict[str, Any]) -> None:
     """Take back what `random_states` gave."""
     version, internal, gauss = states["python"]
     random.setstate((version, tuple(internal), gauss))
-    kind, keys, *rest = states["numpy"]
-    np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))
+    np.random.set_state(unpack(states["numpy"]))
     torch.set_rng_state(states["torch"])
     if states["cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(states["cuda"])

@@ -30,17 +30,21 @@ def describe_finished(run: Run, options: TrainOptions) -> str:
     return f"{run.exp_id} in {run.folder} is finished: {reason} ({more})"
 
 
+def describe_host(device: torch.device) -> str:
+    """The software and the machine, as far as results depend on them."""
+    return (
+        f"Host: embedded engine of pysimt_sac {__version__}, torch {torch.__version__}, "
+        f"Python {platform.python_version()}, {device} with {torch.get_num_threads()} threads"
+    )
+
+
 def describe_start(trainer: Any) -> str:
-    """Software, options, model and data of a run; in one line when it resumes."""
+    """Options, model and data of a run; in one line when it resumes."""
     run, progress = trainer.run, trainer.progress
     if run.state is not None:
         resuming = f"Resuming {run.exp_id} after update {progress.update} of epoch {progress.epoch}"
         return f"{run.remark}\n{resuming}" if run.remark else resuming
-    lines = [
-        f"pysimt_sac {__version__} (embedded engine), torch {torch.__version__}, Python {platform.python_version()}, "
-        f"{trainer.device} with {torch.get_num_threads()} threads",
-        f"Run {run.exp_id} in {run.folder}; seed {progress.seed}",
-    ]
+    lines = [f"Run {run.exp_id} in {run.folder}; seed {progress.seed}"]
     for section in trainer.model.opts.sections:
         lines.append(f"[{section}]")
         lines += [f"  {key}: {value}" for key, value in plain(trainer.model.opts[section]).items()]

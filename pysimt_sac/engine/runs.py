@@ -85,13 +85,13 @@ def run_folder(options: Options, suffix: str) -> Path:
     return Path(save_path) / name
 
 
-def open_run(options: Options, suffix: str = "", restart: bool = False) -> Run:
+def open_run(options: Options, suffix: str = "", restart: bool = False, host: str = "embedded") -> Run:
     """Lock the folder of a configuration's run and see what is in it; close the run in the end."""
     run = Run(run_folder(options, suffix), restart=restart)
     try:
         lock_folder(run)
         if not restart:
-            run.state, run.remark = find_state(run.folder, options)
+            run.state, run.remark = find_state(run.folder, options, host)
         run.exp_id = run.state["exp_id"] if run.state else (abandoned_exp_id(run) or new_exp_id(options))
     except BaseException:
         run.close()
@@ -110,10 +110,14 @@ def abandoned_exp_id(run: Run) -> str:
     return "" if run.restart or len(ids) != 1 else ids[0]
 
 
-def find_state(folder: Path, options: Options) -> tuple[dict[str, Any] | None, str]:
-    """The state to go on from, if there is one, and a remark; a state of another configuration is refused."""
+def find_state(folder: Path, options: Options, host: str = "embedded") -> tuple[dict[str, Any] | None, str]:
+    """The state to go on from, if there is one, and a remark; one of another configuration or host is refused."""
     state, remark = load_state(folder)
     if state:
+        began = state.get("host", "embedded")
+        if began != host:
+            todo = f"set PYSIMT_SAC_HOST={began}, name the new run with -s SUFFIX, or start over with --restart"
+            raise UserError(f"this run began on another host: {began}, not {host}", folder, todo)
         differing = result_changing_differences(state["config"], options.to_dict())
         if differing:
             todo = "undo the change, give the new run another name with -s SUFFIX, or start over with --restart"

@@ -13,7 +13,11 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.layers import States
-from pysimt_sac.engine.vocabulary import BOS, EOS, PAD, UNK
+from pysimt_sac.engine.protocol import ProtocolStepper
+from pysimt_sac.engine.stepper import Stepper
+from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
+
+FULL_ENOUGH = 0.9  # sentences that are done leave the batch when no more than this share of it is open
 
 
 class Hypothesis(NamedTuple):
@@ -23,44 +27,29 @@ class Hypothesis(NamedTuple):
     score: float
 
 
-class Stepper:
-    """One decoder step at a time, for K hypotheses of each of B sentences."""
+def stepper_for(
+    dec: Any, states: States, suppress_unk: bool = False, normalise: bool = True
+) -> Stepper | ProtocolStepper:
+    """A stepper that suits the decoder: ours, or one of pysimt's, which always normalises."""
+    if hasattr(dec, "unroll"):
+        return Stepper(dec, states, suppress_unk, normalise)
+    return ProtocolStepper(dec, states, suppress_unk)
 
-    def __init__(self, dec: Any, states: States, suppress_unk: bool = False, normalise: bool = True) -> None:
-        """normalise: answer with log-probabilities; without it, with what they are before the softmax."""
-        self.dec, self.normalise = dec, normalise
-        self.forbidden = [PAD, BOS, UNK] if suppress_unk else [PAD, BOS]
-        self.memory = self.dec.remember(states)
-        self.h_BKH: Tensor | None = None
 
-    def logits(self, words_BK: Tensor) -> Tensor:
-        """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
-        emb_BKE = self.dec.get_emb(words_BK)
-        self.h_BKH, context_BKH = self.dec.step(self.memory, emb_BKE, self.h_BKH)
-        logits_BKV: Tensor = self.dec.out2prob(self.dec.readout(self.h_BKH, emb_BKE, context_BKH))
-        if self.normalise:
-            # The probabilities of forbidden words are not handed to the others, as in pysimt: normalise first.
-            logits_BKV = logits_BKV.log_softmax(-1)
-        logits_BKV[..., self.forbidden] = -math.inf
-        return logits_BKV
-
-    def keep_sentences(self, indices: Tensor) -> None:
-        """Go on with these sentences only."""
-        self.memory = self.memory.select(indices)
-        if self.h_BKH is not None:
-            self.h_BKH = self.h_BKH.index_select(0, indices)
-
-    def keep_hypotheses(self, parents_BK: Tensor) -> None:
-        """Go on with these hypotheses of each sentence; one may be taken several times."""
-        if self.h_BKH is not None:
-            size = self.h_BKH.size(-1)
-            self.h_BKH = self.h_BKH.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, size))
+def device_of(states: States) -> torch.device:
+    """Where the source's states are."""
+    return next(iter(states.values()))[0].device
 
 
 def encoded(model: Any, batch: Any) -> States:
     """The batch's source states, by pysimt's protocol."""
     model.cache_enc_states(batch)
     return model.get_enc_state_dict()  # type: ignore[no-any-return]
+
+
+def likeliest(log_p_BV: Tensor) -> Tensor:
+    """The first of the likeliest words; on the CPU by numpy, which takes a tenth of torch's time."""
+    return log_p_BV.argmax(-1) if log_p_BV.is_cuda else torch.from_numpy(log_p_BV.numpy().argmax(-1))
 
 
 def draw_words(weights_BV: Tensor, draws_B: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,24 +82,27 @@ def follow(
 
     Without `scores`, the hypotheses have none (nan), and log-probabilities are not normalised.
     """
-    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk, normalise=scores)
-    device = stepper.memory.mask_BS.device
+    states = encoded(model, batch)
+    stepper, device = stepper_for(model.dec, states, suppress_unk, normalise=scores), device_of(states)
     sentences = torch.arange(batch.size, device=device)
     words_B = torch.full((batch.size,), BOS, device=device)
+    ended_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
     chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
     total_B = torch.full((batch.size,), 0.0 if scores else math.nan, device=device)
     for step in range(max_len):
         log_p_BV = stepper.logits(words_B.unsqueeze(1)).squeeze(1)
         words_B = choose(log_p_BV, sentences, step)
         if scores:
-            total_B[sentences] += log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
+            log_p_B = log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
+            total_B[sentences] += log_p_B.masked_fill_(ended_B, 0.0)
         chosen_BT[sentences, step] = words_B
-        open_ = words_B.ne(EOS).nonzero().squeeze(1)
+        ended_B |= words_B.eq(EOS)
+        open_ = ended_B.logical_not().nonzero().squeeze(1)
         if len(open_) == 0:
             break
-        if len(open_) < len(words_B):
+        if len(open_) <= FULL_ENOUGH * len(words_B):
             stepper.keep_sentences(open_)
-            words_B, sentences = words_B[open_], sentences[open_]
+            words_B, sentences, ended_B = words_B[open_], sentences[open_], ended_B[open_]
     return [finish(words, score) for words, score in zip(chosen_BT.tolist(), total_B.tolist(), strict=True)]
 
 
@@ -118,7 +110,7 @@ def greedy_search(
     model: Any, batch: Any, max_len: int = 100, suppress_unk: bool = False, scores: bool = False
 ) -> list[Hypothesis]:
     """The likeliest next word at every step; for that alone no softmax is needed."""
-    return follow(model, batch, max_len, suppress_unk, lambda log_p_BV, sentences, step: log_p_BV.argmax(-1), scores)
+    return follow(model, batch, max_len, suppress_unk, lambda log_p_BV, sentences, step: likeliest(log_p_BV), scores)
 
 
 def sample(
@@ -162,8 +154,8 @@ def beam_search(
     A hypothesis that ends keeps its place in the beam and its score; open ones compete with it by log-probability.
     A sentence is done when all its hypotheses have ended, or when no open one can still beat its best ended one.
     """
-    stepper = Stepper(model.dec, encoded(model, batch), suppress_unk)
-    device = stepper.memory.mask_BS.device
+    states = encoded(model, batch)
+    stepper, device = stepper_for(model.dec, states, suppress_unk), device_of(states)
     results: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
     sentences = torch.arange(batch.size, device=device)
     beam = Beam.start(batch.size, device)

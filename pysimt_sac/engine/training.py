@@ -21,6 +21,7 @@ from pysimt_sac.engine.options import TrainOptions
 from pysimt_sac.engine.preparation import build_layers, is_out_of_memory, memory_named, prepare_weights
 from pysimt_sac.engine.progress import Progress
 from pysimt_sac.engine.randomness import draw_seed, fix_seeds, random_states, restore_random_states
+from pysimt_sac.engine.report import describe_host
 from pysimt_sac.engine.runs import Run
 from pysimt_sac.engine.validation import Validator
 from pysimt_sac.errors import UserError
@@ -69,6 +70,8 @@ class Trainer:
         run.begin()
         self.journal = Journal(run.folder, run.exp_id, board, state["journal"] if state else None, self.progress.update)
         try:
+            if state is None:
+                self.journal.say(describe_host(device))
             model.register_tensorboard(self.journal)
             if state:
                 self.restore_learner(state)

@@ -145,12 +145,15 @@ class Translator:
             for path in self.output_files(split, prefix).values():
                 require_writable(path)
         for split, corpus in corpora.items():
-            results, files = self.translate(corpus), self.output_files(split, prefix)
-            best = [self.text(found[0]) for found in results]
-            contents = {"raw": best, "filtered": self.filters(best), "n-best": list(self.n_best_lines(results))}
-            for kind, path in files.items():
-                write_lines(path, contents[kind])
-                yield path
+            yield from self.write(self.translate(corpus), split, prefix)
+
+    def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
+        """Write the translations of a split; the paths written."""
+        best = [self.text(found[0]) for found in results]
+        contents = {"raw": best, "filtered": self.filters(best), "n-best": list(self.n_best_lines(results))}
+        for kind, path in self.output_files(split, prefix).items():
+            write_lines(path, contents[kind])
+            yield path
 
     def n_best_lines(self, results: list[list[Hypothesis]]) -> Iterator[str]:
         """All hypotheses, one per line, as `number ||| text ||| score`."""
@@ -165,7 +168,7 @@ class Translator:
             found: Iterator[str] = iter(())
             if words:
                 text = Text(words, self.model.src_vocab, is_target=False, name="standard input")
-                corpus = self.model.make_corpus({self.model.sl: text}, self.search.batch_size)
+                corpus = ParallelCorpus({str(self.model.sl): text}, self.search.batch_size)
                 results = [self.text(hypotheses[0]) for hypotheses in self.translate(corpus, progress=False)]
                 found = iter(self.filters(results))
             for line in group:

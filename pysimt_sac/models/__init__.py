@@ -9,6 +9,7 @@ from pysimt_sac.models.mle import MLENMT
 from pysimt_sac.models.mrt import MRTNMT
 from pysimt_sac.models.reinforce import REINFORCENMT
 from pysimt_sac.models.sac import SACNMT
+from pysimt_sac.models.sac_unsup import SACUnsupNMT
 
 __all__ = [
     "ACNMT",
@@ -19,5 +20,6 @@ __all__ = [
     "REINFORCENMT",
     "SACNMT",
     "RLModel",
+    "SACUnsupNMT",
     "SimultaneousNMT",
 ]

@@ -46,6 +46,7 @@ class RLModel(HostModel):
     option_classes: ClassVar[tuple[type, ...]] = (ModelOptions, RLOptions)
     learner: Learner | None = None
     _stage = ""
+    _first_update = 0  # of the actor's; before it only others learn
 
     def set_defaults(self) -> None:
         """Add the options that the host does not know."""
@@ -90,12 +91,13 @@ class RLModel(HostModel):
             self.report({**self.learner.health(update), **norms, **self.scores(batch)}, update)
         if not loss.terms:  # a zero that is tied to no weight: the host's optimiser has nothing to do
             return {"loss": torch.zeros((), device=batch[self.tl].device, requires_grad=True), "n_items": loss.n_items}
+        self._first_update = self._first_update or update
         return {"loss": sum(loss.terms.values()) * loss.n_items, "n_items": loss.n_items}
 
     def lr_factor(self, update: int) -> float:
-        """By what the host shall multiply the learning rate of an update: the warm-up."""
-        warmup = self.rl_options.actor_warmup
-        return min(1.0, update / warmup) if warmup else 1.0
+        """By what the host shall multiply the learning rate of an update: the warm-up, once the actor learns."""
+        warmup, learnt = self.rl_options.actor_warmup, update + 1 - (self._first_update or 1)
+        return min(1.0, learnt / warmup) if warmup else 1.0
 
     # Telling
 
@@ -148,12 +150,13 @@ class RLModel(HostModel):
     def training_state(self) -> dict[str, Any]:
         """The learner's state."""
         learner = {"learner": self.learner.state_dict()} if self.learner else {}
-        return {**super().training_state(), "stage": self._stage, "watch": self.watch.state_dict(), **learner}
+        own = {"stage": self._stage, "first_update": self._first_update, "watch": self.watch.state_dict()}
+        return {**super().training_state(), **own, **learner}
 
     def load_training_state(self, state: dict[str, Any]) -> None:
         """Take back what `training_state` gave."""
         super().load_training_state(state)
-        self._stage = state["stage"]
+        self._stage, self._first_update = state["stage"], state["first_update"]
         self.watch.load_state_dict(state["watch"])
         if self.learner:
             self.learner.load_state_dict(state["learner"])

@@ -85,6 +85,11 @@ class Learner(ABC):
     def loss(self, batch: Any, update: int, epoch: int) -> ActorLoss:
         """The actor's loss for a batch; all else learns on the way."""
 
+    def on_device(self, experience: Experience) -> Experience:
+        """An experience where the networks are."""
+        moved = {name: value.to(self.device) for name, value in experience.tensors().items()}
+        return dataclasses.replace(experience, **moved)  # type: ignore[arg-type]
+
     def health(self, update: int) -> dict[str, float]:
         """All figures of the last update, by name."""
         return {**self.player.figures, **{name: float(value) for name, value in self.figures.items()}}
@@ -160,11 +165,6 @@ class CriticLearner(Learner):
         self.figures["critic_gradient"] = self.critics.learn(loss, lr, options.critic_gclip)
         # Returns do not come from the slow copies, so that these need not be slow until bootstrapping begins.
         self.critics.follow(1.0 if self.learns_returns(epoch) else None)
-
-    def on_device(self, experience: Experience) -> Experience:
-        """An experience where the networks are."""
-        moved = {name: value.to(self.device) for name, value in experience.tensors().items()}
-        return dataclasses.replace(experience, **moved)  # type: ignore[arg-type]
 
     def choices(self, actor: Any, experience: Experience, gradient: bool) -> Choices:
         """What an actor's policy says about an experience; with the likelihood of its references if it shall learn."""

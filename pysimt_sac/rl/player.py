@@ -7,9 +7,12 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.corpus import Batch
+from pysimt_sac.engine.protocol import select_states
 from pysimt_sac.rewards import Numbers, Rewarder, RewardOptions, Rewards, Translations, permute
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import Rollout, network_mode, sample_rollout, select_states, step_limits
+from pysimt_sac.rl.rollout import Rollout, network_mode, sample_rollout, step_limits
+
+RECENT = 30  # batches that figures are means of
 
 
 class Judged(NamedTuple):
@@ -39,7 +42,7 @@ class Player:
         self.rewarder, self.n_labels = Rewarder(options), options.n_skills
         self.longest, self.dropout, self.permuted = longest, dropout, permuted
         self.generator = torch.Generator().manual_seed(seed)
-        self.figures: dict[str, float] = {}
+        self.recent: list[dict[str, float]] = []
         self.learnt_figures: dict[str, float] = {}
         self.last: Translations | None = None
 
@@ -143,19 +146,37 @@ class Player:
         return Numbers(source_SB, words_TB, source_BC, model.dec.get_emb(words_TB[1:]).detach(), z_TB)
 
     def note(self, translations: Translations, parts: dict[str, Any]) -> None:
-        """Keep what a person wants to see of the last batch."""
+        """Keep what a person wants to see of the last batches; one alone says little, its sentences are all as long."""
         self.last = translations
-        words = sum(map(len, translations.hypotheses))
-        self.figures = {f"reward_{name}": float(values.mean()) for name, values in parts.items()}
-        self.figures["length_ratio"] = words / max(1, sum(map(len, translations.references)))
-        self.figures |= self.learnt_figures
-        self.figures["cut_off"] = 1 - sum(translations.ended) / len(translations.ended)
+        counts = {
+            "sentences": len(translations.ended),
+            "words": sum(map(len, translations.hypotheses)),
+            "reference_words": sum(map(len, translations.references)),
+            "cut": len(translations.ended) - sum(translations.ended),
+        }
+        rewards = {f"reward_{name}": float(values.sum()) for name, values in parts.items()}
+        self.recent = [*self.recent, {**counts, **rewards}][-RECENT:]
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Means over the last batches, and what rewards that learn have to say."""
+        if not self.recent:
+            return {}
+        sums = {name: sum(counts[name] for counts in self.recent) for name in self.recent[-1]}
+        rewards = {name: value / sums["sentences"] for name, value in sums.items() if name.startswith("reward_")}
+        ratio = sums["words"] / max(1, sums["reference_words"])
+        return {**rewards, "length_ratio": ratio, "cut_off": sums["cut"] / sums["sentences"], **self.learnt_figures}
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs."""
-        return {"generator": self.generator.get_state(), "rewarder": self.rewarder.state_dict()}
+        return {
+            "generator": self.generator.get_state(),
+            "rewarder": self.rewarder.state_dict(),
+            "recent": self.recent,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         self.generator.set_state(state["generator"])
+        self.recent = state["recent"]
         self.rewarder.load_state_dict(state["rewarder"])

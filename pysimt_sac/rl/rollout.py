@@ -5,7 +5,6 @@ steps again in one pass, with gradient. The model is seen through its decoder al
 `f_next` and no more. Whether there is dropout is the caller's choice: see `network_mode`.
 """
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from pysimt_sac.engine.layers import States
-from pysimt_sac.engine.search import Stepper, draw_words
+from pysimt_sac.engine.search import draw_words, stepper_for
 from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
 
 
@@ -32,17 +31,6 @@ class Rollout:
     lengths_B: Tensor
     ended_B: Tensor
     log_pi_TB: Tensor
-
-
-def select_states(states: Any, columns: Tensor) -> Any:
-    """The encoded sources of some sentences, or of some of them several times.
-
-    pysimt gives no mask where there is no padding.
-    """
-    return {
-        name: tuple(part if part is None else part.index_select(1, columns) for part in parts)
-        for name, parts in states.items()
-    }
 
 
 @contextmanager
@@ -71,9 +59,7 @@ def sample_rollout(
     have ended leave the computation. None: take the likeliest word instead of drawing.
     forced_TB: words to take instead where they are not `<pad>`, from the first step.
     """
-    stepper: Stepper | ProtocolStepper = (
-        Stepper(dec, states) if hasattr(dec, "unroll") else ProtocolStepper(dec, states)
-    )
+    stepper = stepper_for(dec, states)
     size, longest = len(limits_B), int(limits_B.max())
     any_state = next(iter(states.values()))[0]
     device = any_state.device
@@ -104,23 +90,3 @@ def sample_rollout(
     lengths_B = words_TB.ne(PAD).sum(0).cpu()
     used = int(lengths_B.max())
     return Rollout(words_TB[:used], lengths_B, words_TB.eq(EOS).any(0).cpu(), log_pi_TB[: used - 1])
-
-
-class ProtocolStepper:
-    """`engine.search.Stepper` for decoders that only speak pysimt's protocol, and for one hypothesis per sentence."""
-
-    def __init__(self, dec: Any, states: Any) -> None:
-        self.dec, self.states = dec, states
-        self.h_BH = dec.f_init(states)
-
-    def logits(self, words_B1: Tensor) -> Tensor:
-        """Log-probabilities (B, 1, V) of the next words; minus infinity for those never chosen."""
-        log_p_BV, self.h_BH = self.dec.f_next(self.states, self.dec.get_emb(words_B1.squeeze(1)), self.h_BH)
-        logits_B1V: Tensor = log_p_BV.clone().unsqueeze(1)
-        logits_B1V[..., [PAD, BOS]] = -math.inf
-        return logits_B1V
-
-    def keep_sentences(self, indices: Tensor) -> None:
-        """Go on with these sentences only."""
-        self.states = select_states(self.states, indices)
-        self.h_BH = self.h_BH.index_select(0, indices)

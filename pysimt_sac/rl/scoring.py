@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from pysimt_sac.engine.protocol import select_states
 from pysimt_sac.engine.vocabulary import EOS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import network_mode, select_states
+from pysimt_sac.rl.rollout import network_mode
 from pysimt_sac.rl.steps import Steps
 
 LARGEST = 2**24  # scores at a time

@@ -95,7 +95,8 @@ def differences(one: Any, other: Any, where: str = "") -> list[str]:
         ]
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         return [] if torch.equal(one, other) else [f"{where}: tensors differ"]
-    return [] if one == other and type(one) is type(other) else [f"{where}: {one!r} is not {other!r}"]
+    same = one == other or (one != one and other != other)  # what is not a number is not even equal to itself
+    return [] if same and type(one) is type(other) else [f"{where}: {one!r} is not {other!r}"]
 
 
 def comparable(state: dict[str, Any]) -> dict[str, Any]:

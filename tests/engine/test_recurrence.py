@@ -3,10 +3,12 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from pysimt_sac.engine.layers import ConditionalGRUDecoder
+from pysimt_sac.engine.layers import ConditionalGRUDecoder, RecurrentEncoder
 from pysimt_sac.engine.options import ModelOptions
 from pysimt_sac.engine.recurrence import GRULayer, run_gru_layer
+from pysimt_sac.engine.stepper import QuickStep
 
 SIZES = {"emb_dim": 5, "dec_dim": 7, "att_bottleneck": "hid", "out_logic": "deep", "att_temp": 1.7}
 
@@ -38,14 +40,16 @@ def test_gru_layer_equals_torchs(bidirectional, steps):
 
 
 def test_gru_layer_by_finite_differences():
-    weights = [torch.randn(2, 3, 2, 9), torch.randn(2, 9, 3), torch.randn(2, 1, 9)]
+    weights = [torch.randn(2, 3, 2, 9), torch.randn(2, 9, 3), torch.randn(2, 9)]
     assert torch.autograd.gradcheck(GRULayer.apply, [weight.requires_grad_() for weight in weights])
 
 
 @pytest.mark.parametrize("bottleneck", ["hid", "ctx", 4])
 @pytest.mark.parametrize("steps", [1, 5])
-def test_decoder_equals_step_by_step_autograd(bottleneck, steps):
-    decoder = ConditionalGRUDecoder(ModelOptions(**{**SIZES, "att_bottleneck": bottleneck}), 11, {"src": 8})
+@pytest.mark.parametrize("size", [6, 7])  # an even size is computed in blocks, an odd one is not
+def test_decoder_equals_step_by_step_autograd(bottleneck, steps, size):
+    options = ModelOptions(**{**SIZES, "att_bottleneck": bottleneck, "dec_dim": size})
+    decoder = ConditionalGRUDecoder(options, 11, {"src": 8})
     for parameter in decoder.parameters():
         nn.init.normal_(parameter, std=0.5)
     states = torch.randn(4, 3, 8, requires_grad=True)
@@ -62,6 +66,36 @@ def test_decoder_equals_step_by_step_autograd(bottleneck, steps):
 
 def both_ways(decoder):
     return decoder.unroll, decoder.unroll_step_by_step
+
+
+@pytest.mark.parametrize("size", [6, 7])
+def test_a_quick_step_equals_a_plain_one(size):
+    decoder = ConditionalGRUDecoder(ModelOptions(**{**SIZES, "dec_dim": size}), 11, {"src": 8})
+    for parameter in decoder.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    mask = torch.tensor([[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 0, 0]])
+    memory = decoder.remember({"src": (torch.randn(4, 3, 8), mask)})
+    ours, plain = None, None
+    with torch.no_grad():
+        quick = QuickStep(decoder)
+        for words in torch.randn(3, 3, 2, 5):  # three steps of two hypotheses for each of three sentences
+            ours, context = quick(memory, words, ours)
+            plain, expected = decoder.step(memory, words, plain)
+            torch.testing.assert_close(ours, plain, rtol=0, atol=1e-12)
+            torch.testing.assert_close(context, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_padding_changes_nothing_in_the_encoder(bidirectional):
+    encoder = RecurrentEncoder(ModelOptions(**SIZES, enc_dim=6, n_encoders=2, enc_bidirectional=bidirectional), 11)
+    ids = torch.tensor([[4, 5, 6], [7, 8, 0], [9, 0, 0]])
+    ours, _ = encoder(ids)
+    packed = pack_padded_sequence(encoder.emb(ids), torch.tensor([3, 2, 1]))
+    theirs = pad_packed_sequence(encoder.enc(packed)[0])[0]
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+    variables = [encoder.emb.weight, *encoder.enc.parameters()]
+    for mine, reference in zip(gradients([ours], variables), gradients([theirs], variables), strict=True):
+        torch.testing.assert_close(mine, reference, rtol=0, atol=1e-12)
 
 
 def test_other_attentions_fall_back_to_autograd():

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -88,6 +89,17 @@ def test_batch_composition_and_order_never_change_an_output(search):
     assert len({len(hypothesis.words) for hypothesis in together}) > 2
     for variants in zip(together, backwards, alone, strict=True):
         assert len({tuple(hypothesis.words) for hypothesis in variants}) == 1
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+def test_a_decoder_that_only_knows_pysimts_protocol_finds_the_same(search):
+    model = tiny_model(n_words=6, seed=34, spread=1.6, out_logic="deep").double()
+    batch = tiny_batch(model, tiny_sentences(9, n_words=6, longest=9))
+    dec = SimpleNamespace(f_init=model.dec.f_init, f_next=model.dec.f_next, get_emb=model.dec.get_emb)
+    foreign = SimpleNamespace(
+        dec=dec, cache_enc_states=model.cache_enc_states, get_enc_state_dict=model.get_enc_state_dict
+    )
+    assert [found.words for found in search(foreign, batch)] == [found.words for found in search(model, batch)]
 
 
 def test_sampling_does_not_depend_on_the_batch_either():

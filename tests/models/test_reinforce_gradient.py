@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from pysimt_sac.engine.protocol import select_states
 from pysimt_sac.engine.vocabulary import BOS, EOS
 from pysimt_sac.models import REINFORCENMT
 from pysimt_sac.rewards import reward
 from pysimt_sac.rl.losses import policy
-from pysimt_sac.rl.rollout import select_states
 from pysimt_sac.rl.steps import Steps
 from tests.engine.tiny import tiny_batch, tiny_model
 from tests.models.task import Board

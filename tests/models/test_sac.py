@@ -4,6 +4,7 @@ import pytest
 
 from pysimt_sac.cli import main
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
+from tests.models import task
 from tests.models.runs import equal, lines, points, train, train_actor
 
 SAC = ["train.model_type:SACNMT", "train.lr:0.001", "train.batch_size:40", "train.eval_zero:True"]
@@ -47,6 +48,16 @@ def test_the_critics_are_examined_once_before_the_actor_follows_them(actor):
     assert len(lines(folder, "Gate")) == 1
     assert len(lines(folder, "NOT passed")) == len(lines(folder, "Warning: the actor will follow")) == 1
     assert len(lines(folder, "Replay memory: at most")) >= 1
+
+
+def test_the_warm_up_begins_when_the_actor_begins():
+    model, corpus = task.make_model("SACNMT", 1, critic_pretrain_epochs=1, actor_warmup=10)
+    model.register_tensorboard(task.Board())
+    batch = corpus[corpus.batches(0)[0]]
+    model.train()
+    model(batch, uctr=7, ectr=1)
+    model(batch, uctr=8, ectr=2)
+    assert [model.lr_factor(update) for update in (8, 9, 17, 18)] == [0.1, 0.2, 1.0, 1.0]
 
 
 def test_critics_can_be_taken_from_another_run(actor):
@@ -104,3 +115,21 @@ def test_permuted_rewards_are_another_run(actor):
         for name, value in (("right", False), ("permuted", True))
     ]
     assert not equal(states[0]["model"]["learner"]["critics"], states[1]["model"]["learner"]["critics"])
+
+
+LEARN = {"support": 2, "critic_pretrain_epochs": 1, "critic_pretrain_lr": 0.01, "critic_lr": 0.01, "tau": 0.05}
+LEARN |= {"buffer_size": 20, "lambda_mle": 0.1}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("kind", [{}, {"alpha": "auto"}], ids=["fixed", "auto"])
+def test_the_late_reward_is_found(kind, seed):
+    before, _ = task.make_model("SACNMT", seed)
+    before.load_state_dict(task.actor(seed))
+    assert task.share(before.eval(), "bad") == 1
+    assert task.share(task.learn("SACNMT", seed, 100, **LEARN, **kind), "good") == 1
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_without_a_look_ahead_it_is_not(seed):
+    assert task.share(task.learn("SACNMT", seed, 100, **LEARN, gamma=0.0), "bad") == 1

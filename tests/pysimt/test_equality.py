@@ -3,18 +3,18 @@
 Run by `make test-pysimt PYSIMT=path`, in processes of their own, because a process has one host.
 """
 
-import importlib.util
 import json
 import os
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
-pytestmark = [
-    pytest.mark.pysimt,
-    pytest.mark.skipif(importlib.util.find_spec("pysimt") is None, reason="pysimt is not importable here"),
-]
+from tests.pysimt.hosts import NEEDS_PYSIMT, pysimt_command, run_python, train, translating, translation
+
+pytestmark = NEEDS_PYSIMT
+SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[3] / "shared")
+GIVEN = SHARED / "checkpoints/pysimt-mle-en-de.ckpt"
+PAPER = SHARED / "data/multi30k/paper/en-de"
 
 COMPARE = """
 import json, sys
@@ -52,20 +52,86 @@ print(json.dumps({
 """
 
 
-def run_python(script, *arguments, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+# The host's own model of a checkpoint; ours computes all steps in one pass, pysimt's one after the other.
+SCORE = """
+import json, sys
+import torch
+from pysimt_sac import host
+from pysimt_sac.engine.checkpoint import load_checkpoint
+checkpoint, source, target, *overrides = sys.argv[1:]
+overrides.append("train.model_type:MLENMT")
+if host.name() == "pysimt":
+    host.reserve_device("cpu")
+    from pysimt_sac import bridge
+    from pysimt.config import Options
+    loaded = load_checkpoint(checkpoint)
+    bridge.register()
+    model = bridge.models.MLENMT(opts=Options.from_dict(loaded.options, overrides))
+    model.setup(is_train=False)
+    model.load_state_dict(loaded.weights)
+    assert not hasattr(model.dec, "unroll")
+else:
+    import pysimt_sac.models
+    from pysimt_sac.engine.translation import load_model
+    model = load_model(load_checkpoint(checkpoint), torch.device("cpu"), overrides)
+    assert hasattr(model.dec, "unroll")
+scores = []
+for precision in (torch.float32, torch.float64):
+    model.eval().to(precision)
+    scores.append([])
+    for line, translation in zip(open(source), open(target)):
+        batch = {
+            model.sl: torch.tensor(model.src_vocab.sent_to_idxs(line)).unsqueeze(1),
+            model.tl: torch.tensor(model.trg_vocab.sent_to_idxs(translation, explicit_bos=True)).unsqueeze(1),
+        }
+        log_p_NV = model.log_probs(model.states_of(batch), batch[model.tl])
+        scores[-1].append(log_p_NV.gather(1, batch[model.tl][1:]).sum().item())
+print(json.dumps(scores))
+"""
+
+
+def head(path, size, place):
+    """The first lines of a file, in a file of their own."""
+    place.write_text("".join(path.read_text().splitlines(keepends=True)[:size]))
+    return place
+
+
+def assert_same_translations_and_scores(checkpoint, folder, source, target, overrides=()):
+    """Greedy search word for word, and the log-probability of every sentence pair.
+
+    In single precision the sum of a sentence's log-probabilities is itself known to six or seven digits only: a long
+    sentence's -90 to 1e-5. Double precision tells rounding from a difference.
+    """
+    more = ["-S", f"src:{source}", *(["-x", *overrides] if overrides else [])]
+    for host in ("pysimt", "embedded"):
+        pysimt_command(host, *translating(checkpoint, folder / host, *more, split="some"))
+    greedy = [translation(folder / host, split="some") for host in ("pysimt", "embedded")]
+    assert greedy[0] == greedy[1]
+    assert len(set(greedy[0])) > 1
+    theirs, ours = (
+        json.loads(run_python(SCORE, checkpoint, source, target, *overrides, PYSIMT_SAC_HOST=host).splitlines()[-1])
+        for host in ("pysimt", "embedded")
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    assert len(ours[0]) == len(greedy[0])
+    assert ours[0] == pytest.approx(theirs[0], rel=1e-5)
+    assert ours[1] == pytest.approx(theirs[1], abs=1e-9)
 
 
-def pysimt_command(host, *arguments):
-    script = "import sys; from pysimt_sac.cli import main; sys.exit(main(sys.argv[1:]))"
-    return run_python(script, *arguments, PYSIMT_SAC_HOST=host)
+def test_a_toys_translations_and_log_probabilities_are_the_same(toy):
+    folder = train("pysimt", toy, "mle", "train.model_type:SimultaneousNMT", "train.max_epochs:3")
+    (checkpoint,) = folder.glob("*.best.bleu.ckpt")
+    assert_same_translations_and_scores(checkpoint, toy.folder / "out", toy.val_src, toy.val_trg)
+
+
+@pytest.mark.skipif(not GIVEN.is_file(), reason="the research data is not here (set PYSIMT_SAC_SHARED)")
+def test_the_given_checkpoints_translations_and_log_probabilities_are_the_same(tmp_path):
+    source = head(PAPER / "test_2017_mscoco.lc.norm.tok.en", 60, tmp_path / "some.en")
+    target = head(PAPER / "test_2017_mscoco.lc.norm.tok.bpe.de", 60, tmp_path / "some.de")
+    vocabularies = [
+        f"vocabulary.src:{PAPER}/train.lc.norm.tok.vocab.en",
+        f"vocabulary.trg:{PAPER}/train.lc.norm.tok.bpe.vocab.de",
+    ]
+    assert_same_translations_and_scores(GIVEN, tmp_path, source, target, vocabularies)
 
 
 @pytest.mark.parametrize(
@@ -82,19 +148,3 @@ def test_one_update_has_the_same_loss_and_gradients(toy, changes):
     assert found["n_items"][0] == found["n_items"][1]
     assert found["loss"][1] == pytest.approx(found["loss"][0], abs=1e-5)
     assert found["gradient_difference"] < 1e-5
-
-
-def test_a_model_of_ours_trains_and_translates_in_pysimts_own_loop(toy):
-    """The seam: one configuration, five updates on each host, and each host translates what the other trained."""
-    outputs = {}
-    for host in ("pysimt", "embedded"):
-        changes = ["train.model_type:MLENMT", "train.max_iterations:5", "train.eval_freq:-1"]
-        pysimt_command(host, "train", "-d", "cpu", "-C", str(toy.config), "-s", host, *changes)
-        (checkpoint,) = toy.folder.glob(f"runs/*-{host}/*-final.ckpt")
-        for reader in ("pysimt", "embedded"):
-            prefix = toy.folder / f"out/{reader}-reads-{host}"
-            pysimt_command(reader, "translate", "-d", "cpu", "-s", "val", "-o", str(prefix), str(checkpoint))
-            outputs[host, reader] = prefix.with_name(prefix.name + ".val.gs.raw").read_text()
-    for host in ("pysimt", "embedded"):
-        assert outputs[host, "pysimt"] == outputs[host, "embedded"]
-        assert outputs[host, "pysimt"].count("\n") > 1

@@ -18,7 +18,7 @@ def experience(number, size=2, source=3, reference=4, steps=5, labels=False):
         scale_B=torch.full((size,), float(number)),
         ended_B=torch.tensor([True, False] * (size // 2)),
         z_TB=torch.full((steps, size), number) if labels else None,
-        learnt_TB=torch.full((steps, size), number / 7) if labels else None,
+        learnt_TB=torch.full((steps, size), 0.5 * number) if labels else None,
         born=number,
     )
 

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from pysimt_sac.engine.protocol import select_states
 from pysimt_sac.models import REINFORCENMT
 from pysimt_sac.rl import losses, scoring
 from pysimt_sac.rl.baseline import LearntBaseline
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import sample_rollout, select_states
+from pysimt_sac.rl.rollout import sample_rollout
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.test_rollout import PysimtLikeDecoder
 

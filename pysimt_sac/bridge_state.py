@@ -1,0 +1,220 @@
+"""What `bridge.Loop` adds to pysimt's training loop: a state to resume from, a warm-up, a journal, an orderly stop.
+
+Knows pysimt's loop by its attributes and does not import it. The state has the engine's format and place.
+"""
+
+import contextlib
+import logging
+import re
+import signal
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from pysimt_sac.engine.checkpoint import load_state, load_weights, save_state, state_fits
+from pysimt_sac.engine.interrupts import Interrupted
+from pysimt_sac.engine.journal import Journal
+from pysimt_sac.engine.randomness import pack, random_states, restore_random_states, unpack
+from pysimt_sac.engine.runs import Run
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import make_folder
+
+log = logging.getLogger("pysimt")
+ITERATORS = ("train_iterator", "vloss_iterator", "beam_iterator")
+COUNTERS = ("uctr", "vctr", "early_bad", "train_loss")
+
+
+# Saving and resuming
+
+
+def save(loop: Any) -> None:
+    """Write all that resuming needs; only between epochs, because pysimt's batches cannot be found again within one."""
+    monitor, optim = loop.monitor, loop.optim
+    scores = {name: [vars(metric) for metric in found] for name, found in monitor.val_scores.items()}
+    progress = {
+        **{name: getattr(monitor, name) for name in COUNTERS},
+        "val_scores": scores,
+        "checkpoints": [path.name for path in monitor.checkpoints.elems],
+        "seed": loop.seed,
+        "reached": monitor.uctr,
+    }
+    state = {
+        "host": "pysimt",
+        "config": loop.config,
+        "exp_id": loop.exp_id,
+        "corpus": fingerprint(loop),
+        "progress": progress,
+        "weights": loop.model.state_dict(),
+        "optimizer": {"optimizer": optim.state_dict(), "rate": optim.cur_lr, "schedule": schedule_state(optim)},
+        "model": loop.model.training_state() if hasattr(loop.model, "training_state") else {},
+        "random": {**random_states(), "samplers": [pack(rng.get_state()) for rng in sampler_generators(loop)]},
+        "journal": loop.journal.position(),
+    }
+    save_state(loop.run.folder, state)
+
+
+def note_end(loop: Any) -> None:
+    """Remember in the last state how far a run got that ended within an epoch, so that it counts as finished."""
+    state, _ = load_state(loop.run.folder)
+    if state:
+        state["progress"]["reached"] = loop.monitor.uctr
+        save_state(loop.run.folder, state)
+
+
+def finished(state: dict[str, Any] | None, options: dict[str, Any]) -> str:
+    """Why a run has nothing left to do; empty if it has."""
+    if not state:
+        return ""
+    progress = state["progress"]
+    if len(progress["train_loss"]) >= options["max_epochs"]:
+        return f"{len(progress['train_loss'])} epochs"
+    if progress["reached"] >= options["max_iterations"]:
+        return f"{progress['reached']} updates"
+    return "patience is exhausted" if progress["early_bad"] >= options["patience"] else ""
+
+
+def describe_resuming(run: Run) -> str:
+    """What a resumed run says of itself."""
+    epochs = len(run.state["progress"]["train_loss"]) if run.state else 0
+    return "\n".join(filter(None, [run.remark, f"Resuming {run.exp_id} after {epochs} whole epochs"]))
+
+
+def restore(loop: Any, state: dict[str, Any], make_metric: Callable[..., Any]) -> None:
+    """Take back what `save` wrote, random states last."""
+    if state["corpus"] != fingerprint(loop):
+        what = "the text or a vocabulary has changed since this run began"
+        raise UserError(what, loop.run.folder, "undo that, or start over with --restart")
+    with state_fits(loop.run.folder):
+        progress, monitor, optim = state["progress"], loop.monitor, loop.optim
+        load_weights(loop.model, state["weights"], loop.run.folder)
+        optim.load_state_dict(state["optimizer"]["optimizer"])
+        optim.cur_lr = state["optimizer"]["rate"]
+        if optim.scheduler:
+            vars(optim.scheduler).update(state["optimizer"]["schedule"])
+        for name in COUNTERS:
+            setattr(monitor, name, progress[name])
+        monitor.ectr = len(monitor.train_loss) + 1
+        monitor.val_scores = defaultdict(list)
+        for name, scores in progress["val_scores"].items():
+            monitor.val_scores[name] = [make_metric(**score) for score in scores]
+            monitor.cur_bests[name] = monitor.best_score(monitor.val_scores[name])
+        monitor.checkpoints.elems.extend(loop.run.folder / name for name in progress["checkpoints"])
+        remove_later_links(loop.run.folder, loop.exp_id, monitor.vctr)
+        if state["model"]:
+            loop.model.load_training_state(state["model"])
+        restore_random_states(state["random"])
+        for rng, packed in zip(sampler_generators(loop), state["random"]["samplers"], strict=True):
+            rng.set_state(unpack(packed))
+
+
+def remove_later_links(folder: Path, exp_id: str, last_validation: int) -> None:
+    """Remove links to the best checkpoints of validations that will be repeated.
+
+    pysimt removes what a link points to when there is a new best; here that would be the new best itself.
+    """
+    for link in folder.glob(f"{exp_id}.best.*.ckpt"):
+        number = re.search(r"-val(\d+)\.best", str(link.readlink())) if link.is_symlink() else None
+        if number and int(number[1]) > last_validation:
+            link.unlink()
+
+
+def fingerprint(loop: Any) -> int:
+    """A checksum of the text, to notice that it changed between two parts of a run."""
+    checksum = 0
+    for name in ITERATORS[:2]:
+        for side in getattr(loop, name).dataset.datasets.values() if hasattr(loop, name) else ():
+            checksum = zlib.crc32(repr(getattr(side, "data", len(side))).encode(), checksum)
+    return checksum
+
+
+def sampler_generators(loop: Any) -> list[Any]:
+    """The random generators of pysimt's samplers, which live on from epoch to epoch."""
+    samplers = [getattr(loop, name).batch_sampler for name in ITERATORS if hasattr(loop, name)]
+    return [sampler._rng for sampler in samplers if hasattr(sampler, "_rng")]
+
+
+def schedule_state(optim: Any) -> dict[str, Any]:
+    """The state of torch's plateau schedule, or of pysimt's own noam."""
+    return (
+        {name: value for name, value in vars(optim.scheduler).items() if name != "optimizer"} if optim.scheduler else {}
+    )
+
+
+# While it runs
+
+
+def follow_lr_factor(optimizer: torch.optim.Optimizer, factor: Callable[[], float]) -> None:
+    """Multiply the learning rate of every step by a factor, for this step alone."""
+    rates: list[float] = []
+
+    def before(*_: Any) -> None:
+        rates[:] = [group["lr"] for group in optimizer.param_groups]
+        for group in optimizer.param_groups:
+            group["lr"] *= factor()
+
+    def after(*_: Any) -> None:
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+
+    optimizer.register_step_pre_hook(before)
+    optimizer.register_step_post_hook(after)
+
+
+class HostJournal(Journal, logging.Handler):
+    """Our journal in the place of pysimt's TensorBoard handle, and behind its logger in the place of its log file."""
+
+    def __init__(self, run: Run, tensorboard_dir: str) -> None:
+        logging.Handler.__init__(self)
+        board = Path(tensorboard_dir) / run.subfolder / run.exp_id if tensorboard_dir else None
+        if board:
+            make_folder(board)
+        state = run.state or {"journal": None, "progress": {"uctr": 0}}
+        Journal.__init__(self, run.folder, run.exp_id, board, state["journal"], state["progress"]["uctr"])
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one message of pysimt's logger."""
+        self.note(record.getMessage())
+
+    def say(self, message: str) -> None:
+        """A line for console and log."""
+        log.info(message)
+
+    def log_metrics(self, results: list[Any], step: int, suffix: str = "") -> None:
+        """The scores of a validation; what pysimt calls a suffix stands in front."""
+        for metric in results:
+            self.log_scalar(suffix + metric.name, metric.score, step)
+
+    def __enter__(self) -> "HostJournal":
+        log.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Called by pysimt's loop when it is done."""
+        log.removeHandler(self)
+        Journal.close(self)
+
+    def __repr__(self) -> str:
+        return f"Curves: {self.paths['scalars'].name}"
+
+
+@contextlib.contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Raise `Interrupted` for SIGINT and SIGTERM; pysimt would leave with exit status 0, as if all were done."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Interrupted(number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,63 @@
+"""`pysimt-sac host`: what trains and translates here, pysimt itself or the engine; and whose the command is."""
+
+import argparse
+import os
+import re
+import shutil
+import sysconfig
+from pathlib import Path
+
+from pysimt_sac import host
+from pysimt_sac.files import why
+
+OURS, THEIRS = "pysimt_sac", "pysimt itself"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Say it line by line."""
+    print(f"Host:              {host.describe()}")
+    value = os.environ.get(host.VARIABLE)
+    meaning = "pysimt if it is installed, else the embedded engine"
+    print(f"{host.VARIABLE}:   {value or f'not set (auto: {meaning})'}")
+    print(f"pysimt:            {host.pysimt_folder() or 'not installed in this environment'}")
+    for line in describe_command(find_script()):
+        print(line)
+    return 0
+
+
+def find_script() -> Path | None:
+    """The script that the shell runs for `pysimt`, or the one of this environment if the shell knows none."""
+    found = shutil.which("pysimt") or shutil.which("pysimt", path=sysconfig.get_path("scripts"))
+    return Path(found) if found else None
+
+
+def owner(script: Path) -> str:
+    """Which package a script named `pysimt` belongs to. Both packages list it as theirs; its text tells them apart."""
+    try:
+        text = script.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"unknown ({why(error)})"
+    if re.search(r"(import|from) pysimt_sac\b|['\"]pysimt[_-]sac==", text):
+        return OURS
+    return THEIRS if re.search(r"(import|from) pysimt\b|['\"]pysimt==", text) else "another program"
+
+
+def describe_command(script: Path | None) -> list[str]:
+    """Whose the command `pysimt` is, and what to do if it is not ours."""
+    if script is None:
+        return ["Command `pysimt`:  not found; `pysimt-sac train` and `pysimt-sac translate` do the same"]
+    whose = owner(script)
+    lines = [f"Command `pysimt`:  of {whose}, {script}"]
+    if script.parent.resolve() != Path(sysconfig.get_path("scripts")).resolve():
+        lines.append(f"                   in another environment than this one, {sysconfig.get_path('scripts')}")
+    if whose != OURS:
+        lines += [
+            "                   It does not know our models. Use `pysimt-sac train` and `pysimt-sac translate`, or",
+            "                   install this package once more, after the other, from its folder:",
+            "                   pip install --force-reinstall --no-deps .",
+        ]
+    return lines

@@ -1,0 +1,76 @@
+"""`pysimt-sac host`: what it says with and without pysimt, and whose script it takes `pysimt` to be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pysimt_sac import __version__
+from pysimt_sac.commands.host import OURS, THEIRS, owner
+
+OUR_SCRIPT = "#!/home/me/bin/python\nimport sys\nfrom pysimt_sac.cli import main\nsys.exit(main())\n"
+THEIR_SCRIPT = "#!/home/me/pysimt_sac/.venv/bin/python\nimport os\nfrom pysimt import logger\n"
+
+
+def tell(tmp_path, host, script=None, installed=False):
+    """The command in a process of its own, with a `pysimt` to find or without."""
+    places, scripts = tmp_path / "places", tmp_path / "scripts"
+    (places / "pysimt").mkdir(parents=True)
+    scripts.mkdir()
+    if installed:
+        (places / "pysimt/__init__.py").write_text("__version__ = '1.2.3'\n")
+    if script:
+        (scripts / "pysimt").write_text(script)
+        (scripts / "pysimt").chmod(0o755)
+    code = "import sys; from pysimt_sac.cli import main_sac; sys.exit(main_sac(['host']))"
+    environment = {key: value for key, value in os.environ.items() if key != "PYSIMT_SAC_HOST"}
+    environment.update({"PYSIMT_SAC_HOST": host} if host else {}, PATH=str(scripts))
+    environment["PYTHONPATH"] = os.pathsep.join([str(places), *sys.path])
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+
+
+@pytest.mark.parametrize("host", [None, "auto", "pysimt"])
+def test_pysimt_is_found_where_it_is(tmp_path, host):
+    done = tell(tmp_path, host, OUR_SCRIPT, installed=True)
+    assert done.returncode == 0
+    assert f"pysimt 1.2.3 with pysimt_sac {__version__}" in done.stdout
+    assert str(tmp_path / "places/pysimt") in done.stdout
+    assert f"of pysimt_sac, {tmp_path}/scripts/pysimt" in done.stdout
+    assert "force-reinstall" not in done.stdout
+
+
+def test_the_engine_can_be_chosen_though_pysimt_is_there(tmp_path):
+    done = tell(tmp_path, "embedded", THEIR_SCRIPT, installed=True)
+    assert f"embedded engine of pysimt_sac {__version__}" in done.stdout
+    assert "of pysimt itself" in done.stdout
+    assert "pysimt-sac train" in done.stdout
+    assert "pip install --force-reinstall" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"), [("pysimt", "get it from its repository"), ("tensorflow", "is not one of")]
+)
+def test_what_is_asked_for_but_not_there_is_one_line(tmp_path, host, expected, monkeypatch):
+    done = tell(tmp_path, host)
+    if host == "pysimt" and done.returncode == 0:
+        pytest.skip("pysimt itself is importable here")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert expected in line
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (OUR_SCRIPT, OURS),
+        (THEIR_SCRIPT, THEIRS),
+        ("__requires__ = 'pysimt-sac==0.1.0'\n", OURS),
+        ("__requires__ = 'pysimt==1.0.0'\n", THEIRS),
+        ("#!/bin/sh\necho simulating physics\n", "another program"),
+    ],
+)
+def test_a_scripts_text_tells_whose_it_is(tmp_path, script, expected):
+    (tmp_path / "pysimt").write_text(script)
+    assert owner(tmp_path / "pysimt") == expected

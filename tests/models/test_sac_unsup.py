@@ -1,0 +1,125 @@
+"""Unsupervised Soft Actor-Critic: its oracle by hand, where its gradient goes, and the front door."""
+
+import pytest
+import torch
+
+from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
+from pysimt_sac.models.sac_unsup import aligned_steps, following_words, mean_of_others, oracle_q
+from pysimt_sac.rl import losses
+from pysimt_sac.rl.losses import Support
+from pysimt_sac.rl.replay import Experience
+from pysimt_sac.rl.steps import Steps
+from tests.models import task
+from tests.models.runs import equal, points, train, train_actor
+
+UNSUP = ["train.model_type:SACUnsupNMT", "train.lr:0.001", "train.batch_size:40", "model.health_freq:2"]
+UNSUP += ["model.rollout_max_len:8", "model.buffer_size:4"]
+
+
+def experience(words, reference):
+    """One sentence each, `<bos>` 1 ... `<eos>` 2."""
+    words_TB, reference_RB = (torch.tensor(ids).unsqueeze(1) for ids in (words, reference))
+    nothing = torch.zeros(len(words) - 1, 1)
+    return Experience(reference_RB, reference_RB, words_TB, nothing, torch.ones(1), torch.tensor([True]))
+
+
+def test_the_reference_is_laid_beside_the_translation():
+    longer = experience([1, 5, 6, 7, 8, 2], [1, 5, 9, 7, 2])
+    assert following_words(longer).flatten().tolist() == [5, 9, 7, 2, 0]
+    assert aligned_steps(longer).flatten().tolist() == [True, True, False, True, False]
+    shorter = experience([1, 5, 2], [1, 5, 9, 7, 2])
+    assert following_words(shorter).flatten().tolist() == [5, 9]
+    assert aligned_steps(shorter).flatten().tolist() == [True, True]
+
+
+def test_the_oracle_by_hand():
+    support = Support(torch.tensor([[5, 6, 7], [5, 6, 7]]), torch.ones(2, 3, dtype=torch.bool))
+    certainty = torch.tensor([[0.0, 1.0, 0.5], [0.0, 1.0, 0.5]])
+    found = oracle_q(support, torch.tensor([6, 6]), torch.tensor([True, False]), certainty, beta=0.3)
+    torch.testing.assert_close(found, torch.tensor([[0.0, 1.3, 0.15], [0.0, 0.3, 0.15]]))
+
+
+def test_the_mean_of_the_others_at_the_same_step():
+    steps = Steps.of(torch.tensor([4, 3, 3]))  # three, two and two steps; flat: by step, then by sentence
+    returns = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    assert mean_of_others(returns, steps).tolist() == [2.5, 2.0, 1.5, 5.5, 5.0, 4.5, 0.0]
+
+
+def learner_after(updates=1, **options):
+    model, corpus = task.make_model("SACUnsupNMT", 1, reward="unsup", **options)
+    model.load_state_dict(task.actor(1))
+    model.register_tensorboard(task.Board())
+    task.updates(model, corpus, updates, lr=1e-9)
+    model.train()
+    return model, corpus[corpus.batches(1)[0]]
+
+
+@pytest.mark.parametrize("options", [{}, {"oracle": "return", "discriminator": "counts"}], ids=["gold", "return"])
+def test_the_reward_reaches_the_actor_and_the_discriminator_does_not(options):
+    model, batch = learner_after(5, **options)
+    term = model.learner.loss(batch, 6, 1).terms["rl"]
+    assert model.gradient_norm(term) > 1e-4
+    discriminator = model.learner.discriminator
+    if discriminator.network is not None:
+        before = [weight.detach().clone() for weight in discriminator.network.parameters()]
+        for weight in discriminator.network.parameters():
+            weight.grad = None
+        term.backward()
+        assert all(weight.grad is None for weight in discriminator.network.parameters())
+        assert all(map(torch.equal, before, discriminator.network.parameters()))
+
+
+def test_a_constant_q_moves_nothing():
+    logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    log_pi = losses.policy(logits.log_softmax(-1))
+    (gradient,) = torch.autograd.grad(losses.actor_loss(log_pi, torch.full((1, 6, 9), 3.0), 0.0), logits)
+    assert gradient.abs().max() < 1e-6
+    q = torch.randn(1, 6, 9, generator=torch.Generator().manual_seed(1))
+    (gradient,) = torch.autograd.grad(losses.actor_loss(losses.policy(logits.log_softmax(-1)), q, 0.0), logits)
+    assert gradient.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_with_the_gold_oracle_alone_the_references_are_learnt(seed):
+    """beta 0 and one kind of reference only: the taken words must come to agree with it."""
+    model = task.learn("SACUnsupNMT", seed, 60, reward="unsup", reward_scale=1.0, oracle_beta=0.0, alpha=0.0)
+    assert task.share(model, "bad") == 1  # four of five references begin so
+
+
+@pytest.mark.parametrize("more", [(), ("model.discriminator:counts",), ("model.oracle:return",)])
+def test_a_resumed_run_equals_an_undisturbed_one(toy, more):
+    changes = [*UNSUP, train_actor(toy), *more, "train.max_epochs:3"]
+    whole = train(toy, "whole", changes)
+    for stop in (2, 7, 1_000_000):
+        parts = train(toy, "parts", changes, f"train.max_iterations:{stop}")
+    (expected, _), (found, _) = load_state(whole), load_state(parts)
+    assert equal(expected["model"], found["model"])
+    assert equal(expected["weights"], found["weights"])
+    for name in [
+        "unsup_accuracy",
+        "unsup_mean",
+        "unsup_words_per_source",
+        "unsup_rank_frequent",
+        "entropy",
+        "gradient_rl",
+    ]:
+        assert len(points(whole, f"rl_{name}")) >= 2, name
+    (checkpoint,) = whole.glob("*.best.bleu.ckpt")
+    assert not any("inner" in name for name in load_checkpoint(checkpoint).weights)
+
+
+def test_other_rewards_alone_are_refused(toy, pysimt):
+    outcome = pysimt("train", "-C", toy.config, *UNSUP, "model.reward:bleu")
+    assert outcome.status == 2
+    assert "lacks the part `unsup`" in outcome.error
+
+
+@pytest.mark.parametrize("model_type", ["SACNMT", "REINFORCENMT"])
+def test_mixtures_work_with_every_algorithm(toy, model_type):
+    changes = [f"train.model_type:{model_type}", "model.reward:bleu:0.7,unsup:0.3", "model.health_freq:2"]
+    changes += ["model.rollout_max_len:8", train_actor(toy), "train.max_epochs:2"]
+    if model_type == "SACNMT":
+        changes += ["model.critic_pretrain_epochs:1", "model.gate_sentences:4"]
+    folder = train(toy, "mixed", changes)
+    assert len(points(folder, "rl_reward_bleu")) >= 2
+    assert len(points(folder, "rl_unsup_accuracy")) >= 2

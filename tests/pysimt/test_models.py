@@ -1,0 +1,97 @@
+"""Every model of ours on both hosts from one configuration; what one host trained, the other translates and trains."""
+
+import json
+
+import pytest
+
+from pysimt_sac import models  # noqa: F401 - registers our models
+from pysimt_sac.engine.options import defaults
+from pysimt_sac.engine.registry import MODELS
+from tests.pysimt.hosts import (
+    NEEDS_PYSIMT,
+    pysimt_commands,
+    run_folder,
+    run_python,
+    train,
+    training,
+    translating,
+    translation,
+)
+
+pytestmark = NEEDS_PYSIMT
+
+OTHER = {"pysimt": "embedded", "embedded": "pysimt"}
+UPDATES = ["train.batch_size:40", "train.max_iterations:50", "train.max_epochs:100", "train.lr:0.001"]
+QUICK = {
+    "critic_pretrain_epochs": 2,
+    "support": 6,
+    "buffer_size": 8,
+    "rollout_max_len": 8,
+    "actor_warmup": 5,
+    "health_freq": 10,
+    "gate_sentences": 8,
+}
+
+TRAIN_AND_TRANSLATE = """
+import sys
+from pathlib import Path
+from pysimt_sac.cli import main
+run, out, *command = sys.argv[1:]
+assert main(command) == 0
+(checkpoint,) = Path(run).glob("*-final.ckpt")
+sys.exit(main(["translate", "-d", "cpu", "-s", "val", "-o", out, str(checkpoint)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory):
+    """A toy and an actor trained on each host."""
+    from tests.conftest import make_toy
+
+    toy = make_toy(tmp_path_factory.mktemp("models") / "toy")
+    actors = {}
+    for host in OTHER:
+        folder = train(host, toy, f"mle-{host}", "train.model_type:MLENMT", "train.max_epochs:3")
+        (actors[host],) = folder.glob("*.best.bleu.ckpt")
+    return toy, actors
+
+
+def changes_for(name):
+    """Overrides that make 50 updates of a model quick, as far as it has these options."""
+    known = set().union(*(defaults(cls) for cls in MODELS.items[name].option_classes))
+    return [f"train.model_type:{name}", *UPDATES, *(f"model.{key}:{QUICK[key]}" for key in sorted(known & set(QUICK)))]
+
+
+def test_each_host_translates_the_others_actor_to_the_same_words(toys):
+    toy, actors = toys
+    searches = {"gs": "gs.raw", "bs": "beam6.raw", "sample": "sample.raw"}
+    for reader in OTHER:
+        commands = [
+            translating(actor, toy.folder / f"out/{reader}-reads-{host}", "-f", search)
+            for host, actor in actors.items()
+            for search in searches
+        ]
+        pysimt_commands(reader, *commands)
+    for host in OTHER:
+        for suffix in searches.values():
+            found = [translation(toy.folder / f"out/{reader}-reads-{host}", suffix=suffix) for reader in OTHER]
+            assert found[0] == found[1]
+            assert len(set(found[0])) > 1
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS.items if name != "SimultaneousNMT"])
+@pytest.mark.parametrize("host", OTHER)
+def test_a_model_fine_tunes_the_other_hosts_actor_for_fifty_updates_and_translates(toys, name, host):
+    toy, actors = toys
+    run, out = run_folder(toy, f"{name}-{host}"), toy.folder / f"out/{name}-{host}"
+    pretrained = f"train.pretrained_file:{actors[OTHER[host]]}"
+    arguments = [*changes_for(name), pretrained, "train.eval_freq:-1"]  # without validation, `final` is what is saved
+    run_python(TRAIN_AND_TRANSLATE, run, out, *training(toy, f"{name}-{host}", *arguments), PYSIMT_SAC_HOST=host)
+    assert any(translation(out))
+    (curves,) = run.glob("*.scalars.jsonl")
+    points = [json.loads(line) for line in curves.read_text().splitlines()]
+    assert max(point["step"] for point in points if point["name"] == "train_LOSS") == 50
+    assert None not in [point["value"] for point in points]
+    (log,) = run.glob("*.log")
+    expected = "Host: pysimt 1.0.0 with pysimt_sac " if host == "pysimt" else "Host: embedded engine of pysimt_sac "
+    assert expected in log.read_text().splitlines()[0]

@@ -1,0 +1,126 @@
+"""The unsupervised reward: by hand, its mechanism, and that nothing of it reaches what it looks at."""
+
+import copy
+import math
+
+import pytest
+import torch
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.rewards import Numbers, Rewarder, RewardOptions, Translations
+from pysimt_sac.rewards.choices import ChoiceCounts
+from pysimt_sac.rewards.discriminator import UnsupervisedReward, certainty, label_reward
+
+K, C, E = 4, 6, 5
+FREQUENT, RARE, EOS = 7, 8, 2
+
+
+def test_the_reward_of_given_probabilities():
+    log_q = torch.tensor([[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]).log()
+    found = label_reward(log_q, torch.tensor([0, 1]))
+    assert found.tolist() == pytest.approx([math.log(0.5 / 0.25), math.log(0.2 / 0.25)])
+    entropy = 0.5 * math.log(2) + 0.25 * math.log(4) + 2 * 0.125 * math.log(8)
+    assert certainty(log_q)[0].item() == pytest.approx(math.log(4) - entropy)
+
+
+def translations(words, z, sources=None, embeddings=None, end_z=None):
+    """One word per sentence, then `<eos>`, whose labels are 0 if they are of no interest."""
+    size = len(words)
+    words_TB = torch.stack((torch.ones(size, dtype=torch.long), torch.tensor(words), torch.full((size,), EOS)))
+    table = torch.randn(20, E, generator=torch.Generator().manual_seed(1)) if embeddings is None else embeddings
+    source_SB = torch.full((3, size), 5) if sources is None else torch.tensor(sources).expand(3, -1)
+    state_BC = torch.ones(size, C) * source_SB[0].unsqueeze(1) / 5
+    z_TB = torch.tensor([z, end_z or [0] * size])
+    numbers = Numbers(source_SB, words_TB, state_BC, table[words_TB[1:]], z_TB)
+    return Translations([[str(word)] for word in words], [["x"]] * size, [True] * size, numbers)
+
+
+@pytest.mark.parametrize("discriminator", ["network", "counts"])
+def test_who_knows_nothing_gives_exactly_nothing(discriminator):
+    part = UnsupervisedReward(RewardOptions(discriminator=discriminator))
+    found = part(translations([FREQUENT, RARE], [0, 3]))
+    assert found.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def play(part, updates, generator):
+    """Sample the frequent word 100 times as often as the rare one, store all labels, and learn from what is stored."""
+    words = [FREQUENT] * 100 + [RARE]
+    z, end_z = torch.randint(K, (2, len(words)), generator=generator).tolist()
+    stored = translations(words, z, end_z=end_z)
+    part.see(stored)
+    figures = {}
+    for _ in range(updates):
+        figures = part.learn(stored)
+    return part(stored)[0], figures
+
+
+@pytest.mark.parametrize(("discriminator", "updates"), [("network", 300), ("counts", 1)])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_rare_choice_earns_more(discriminator, updates, seed):
+    options = RewardOptions(discriminator=discriminator, discriminator_lr=0.01, discriminator_dim=16)
+    rewards, figures = play(UnsupervisedReward(options), updates, torch.Generator().manual_seed(seed))
+    assert rewards[100] > rewards[:100].mean() + 0.3
+    assert rewards[:100].mean() < 0.1
+    assert rewards[:100].mean() >= 0  # on stored labels it is never less than nothing
+    assert figures["seen_once"] > figures["seen_10_or_more"]
+    assert 1 / K <= figures["accuracy"] <= 1
+
+
+def test_counts_by_hand():
+    part = UnsupervisedReward(RewardOptions(discriminator="counts"))
+    part.see(translations([FREQUENT, FREQUENT, RARE], [0, 1, 2]))
+    # twice, with different labels: (1 + 1) / (2 + 4); once: (1 + 1) / (1 + 4); never for another source: 1 / 4
+    found = part(translations([FREQUENT, RARE, RARE], [0, 2, 2], sources=[5, 5, 6]))
+    assert found[0].tolist() == pytest.approx([math.log(4 / 3), math.log(8 / 5), 0.0], abs=1e-6)
+    assert part.choices.words_per_source == 3  # and `<eos>`
+
+
+def test_nothing_reaches_the_actor():
+    table = torch.randn(20, E, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    part = UnsupervisedReward(RewardOptions())
+    stored = translations([FREQUENT, RARE], [0, 1], embeddings=table)
+    assert stored.numbers.embedding_TBE.requires_grad  # even if it is handed over with a gradient
+    part.learn(stored)
+    assert table.grad is None
+
+
+def test_words_without_labels_are_refused():
+    with pytest.raises(UserError, match="labelled"):
+        UnsupervisedReward(RewardOptions())(Translations([["a"]], [["a"]], [True]))
+
+
+@pytest.mark.parametrize("discriminator", ["network", "counts"])
+def test_a_restored_one_goes_on_as_the_other_would_have(discriminator):
+    options = RewardOptions(reward="unsup", discriminator=discriminator)
+    one, other = Rewarder(options), Rewarder(options)
+    stored = translations([FREQUENT, RARE, RARE], [0, 1, 1])
+    one.learn(stored, new=True)
+    other.load_state_dict(copy.deepcopy(one.state_dict()))
+    for rewarder in (one, other):
+        rewarder.learn(stored, new=True)
+    assert one.learnt(stored).tolist() == other.learnt(stored).tolist()
+
+
+def test_a_mixture_tells_what_was_learnt():
+    rewarder = Rewarder(RewardOptions(reward="bleu:0.7,unsup:0.3", discriminator="counts"))
+    stored = translations([FREQUENT, RARE], [0, 1])
+    rewarder.learn(stored, new=True)
+    earned = rewarder(stored)
+    alone = Rewarder(RewardOptions(reward="bleu"))(stored)
+    assert earned.potentials_TB - earned.learnt_TB == pytest.approx(0.7 * alone.potentials_TB)
+    assert earned.learnt_TB == pytest.approx(0.3 * rewarder.parts["unsup"](stored))
+
+
+def test_many_choices_are_counted_like_few():
+    choices, generator = ChoiceCounts(K), torch.Generator().manual_seed(1)
+    words = torch.randint(4, 4000, (9000,), generator=generator)
+    z = torch.randint(K, (9000,), generator=generator)
+    source = torch.tensor([[4, 5], [6, 0]])
+    columns = torch.arange(9000) % 2
+    for part in range(3):
+        chosen = slice(part * 3000, (part + 1) * 3000)
+        choices.add(source, columns[chosen], words[chosen], z[chosen])
+    expected = [[int(((words == words[i]) & (columns == columns[i]) & (z == label)).sum()) for label in range(K)]
+                for i in range(20)]  # fmt: skip
+    assert choices.of(source, columns[:20], words[:20]).tolist() == expected
+    assert choices.seen(source, columns[:1], torch.tensor([4001])).tolist() == [0]
