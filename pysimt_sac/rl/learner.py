@@ -155,7 +155,9 @@ class CriticLearner(Learner):
 
     def learns_returns(self, epoch: int) -> bool:
         """Whether the critics' targets are returns that were had, and not values of their slow copies."""
-        return self.stage(epoch) == self.ALONE and self.critic_options.critic_pretrain_target == "mc"
+        options = self.critic_options
+        target = options.critic_pretrain_target if self.stage(epoch) == self.ALONE else options.critic_target
+        return target == "mc"
 
     def teach(self, loss: Tensor, epoch: int) -> None:
         """One step down the critics' loss; then their slow copies follow."""

@@ -31,6 +31,12 @@ class CriticOptions:
     )
     critic_lr: float = option(0.0003, "the critics' learning rate beside the actor", above=0)
     critic_beta1: float = option(0.9, "how long the critics' Adam remembers gradients", minimum=0, below=1)
+    critic_target: str = option(
+        "td",
+        "what the critics learn beside the actor: bootstrapped returns, or those that were had, which tell at once "
+        "what is charged at a translation's end",
+        choices=("td", "mc"),
+    )
     critic_gclip: float = option(5.0, "clip the critics' gradient at this norm", above=0)
     critic_init: str = option("actor", "where the critics' embeddings and decoder start", choices=("actor", "random"))
     critics_from: str = option("", "folder of a run whose critics to begin with, such as one that stopped at the gate")

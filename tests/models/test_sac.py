@@ -102,7 +102,9 @@ def test_only_the_actor_is_shared_and_it_translates(actor):
     assert main(["translate", "-s", "val", "-o", str(toy.folder / "out/sac"), str(checkpoint)]) == 0
 
 
-@pytest.mark.parametrize("more", [(), ("model.alpha:auto", "model.support:0", "model.target_clip:True")])
+@pytest.mark.parametrize(
+    "more", [(), ("model.alpha:auto", "model.support:0", "model.target_clip:True"), ("model.critic_target:mc",)]
+)
 def test_a_resumed_run_equals_an_undisturbed_one_with_critics_and_replay(actor, more):
     toy, changes = actor
     whole = train(toy, "whole", changes, "train.max_epochs:3", *more)
@@ -142,7 +144,7 @@ LEARN |= {"buffer_size": 20, "lambda_mle": 0.1}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("kind", [{}, {"alpha": "auto"}], ids=["fixed", "auto"])
+@pytest.mark.parametrize("kind", [{}, {"alpha": "auto"}, {"critic_target": "mc"}], ids=["fixed", "auto", "returns"])
 def test_the_late_reward_is_found(kind, seed):
     before, _ = task.make_model("SACNMT", seed)
     before.load_state_dict(task.actor(seed))
