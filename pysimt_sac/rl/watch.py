@@ -48,7 +48,7 @@ class Watch:
                 "set target_clip: True, or lower critic_lr or tau"
             )
         predicted, realised = figures.get("q", 0.0), figures.get("return", 0.0)
-        if predicted - realised > LARGEST_GAP * max(abs(realised), 1.0):
+        if "gradient_rl" in figures and predicted - realised > LARGEST_GAP * max(abs(realised), 1.0):
             found["gap"] = (
                 f"the critics promise {predicted:.3g}, and {realised:.3g} comes of it; "
                 "the actor may be chasing their mistakes: lower support or lambda_rl, or raise n_critics"

@@ -5,6 +5,7 @@ import pytest
 from pysimt_sac.rl.watch import Watch
 
 WELL = {"length_ratio": 1.0, "entropy": 1.0, "largest_q": 5.0, "largest_return": 5.0, "q": 3.0, "return": 2.9}
+WELL["gradient_rl"] = 0.1  # the actor learns
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,11 @@ def test_each_illness_is_named_with_what_to_change(change, words):
     assert watch.look({**WELL, **change}) == []
     assert watch.look(WELL) == []
     assert len(watch.look({**WELL, **change})) == 1
+
+
+def test_critics_that_still_learn_alone_may_be_wrong():
+    alone = {name: value for name, value in WELL.items() if name != "gradient_rl"}
+    assert Watch().look({**alone, "q": 9.0}) == []
 
 
 def test_a_restored_watch_remembers_the_first_entropy_and_what_it_said():
