@@ -122,7 +122,7 @@ OVERRIDES = [
     ("train.save_path:/proc/nowhere", "cannot create this folder"),
     ("train.save_path:" + "y" * 300, "file name too long"),
     ("train.pretrained_file:./nowhere", "no such checkpoint"),
-    ("train.pretrained_file:.", "is a folder, not a checkpoint"),
+    ("train.pretrained_file:.", "holds no best checkpoint by bleu"),
     ("model.plugin_modules:./nowhere.py", "no such Python file"),
 ]
 

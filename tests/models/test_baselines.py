@@ -22,8 +22,8 @@ KINDS = {
     "reinforce, learnt": (REINFORCE, 60, {"baseline": "learnt", "baseline_lr": 0.02}),
     "mixer": (MIXER, 60, {"baseline_lr": 0.02}),
     "mrt": (MRT, 60, {"n_samples": 8}),
-    "ac": (AC, 80, {**CRITIC, "actor_tau": 0.1}),
-    "erac": (ERAC, 80, CRITIC),
+    "ac": (AC, 120, {**CRITIC, "actor_tau": 0.1}),
+    "erac": (ERAC, 120, CRITIC),
 }
 
 
