@@ -9,8 +9,8 @@ import pytest
 from pysimt_sac import __version__
 from pysimt_sac.commands.host import OURS, THEIRS, owner
 
-OUR_SCRIPT = "#!/home/me/bin/python\nimport sys\nfrom pysimt_sac.cli import main\nsys.exit(main())\n"
-THEIR_SCRIPT = "#!/home/me/pysimt_sac/.venv/bin/python\nimport os\nfrom pysimt import logger\n"
+OUR_SCRIPT = "#!/usr/bin/python\nimport sys\nfrom pysimt_sac.cli import main\nsys.exit(main())\n"
+THEIR_SCRIPT = "#!/usr/share/pysimt_sac/bin/python\nimport os\nfrom pysimt import logger\n"
 
 
 def tell(tmp_path, host, script=None, installed=False):
