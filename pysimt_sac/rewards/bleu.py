@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, RewardOptions, Translations, reward
+from pysimt_sac.rewards.ngrams import count_matches_at
 
 ORDERS = np.arange(1.0, 5.0)  # BLEU's n-grams have one to four words
 SMOOTHING = np.array([0.0, 1.0, 1.0, 1.0])  # add-1, but not to single words
@@ -85,15 +86,9 @@ def cumulative_matches(words: Sequence[str], reference: Sequence[str]) -> list[l
     """The clipped n-gram matches of the first word, the first two words, and so on."""
     left = count_ngrams(reference)
     matches, found = [0, 0, 0, 0], []
+    words = tuple(words)
     for end in range(1, len(words) + 1):
-        for order in range(min(4, end)):
-            ngram = tuple(words[end - order - 1 : end])
-            available = left.get(ngram)
-            if available is None:
-                break  # longer n-grams that end here are not in the reference either
-            if available:
-                left[ngram] = available - 1
-                matches[order] += 1
+        count_matches_at(words, end, len(ORDERS), left, matches)
         found.append(matches.copy())
     return found
 

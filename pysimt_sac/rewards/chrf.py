@@ -9,6 +9,7 @@ every right word: the prefix's own score is a good potential, and `shaping` only
 from collections.abc import Sequence
 
 from pysimt_sac.rewards.base import UNKNOWN_WORD, RewardOptions, Translations, reward
+from pysimt_sac.rewards.ngrams import count_matches_at
 
 LONGEST = 6  # characters
 BETA_SQUARED = 4.0
@@ -40,14 +41,7 @@ def chrf_of_prefixes(words: Sequence[str], reference: Sequence[str]) -> list[flo
     for word in words:
         text += HYPOTHESIS_UNKNOWN if word == UNKNOWN_WORD else word
         for end in range(length + 1, len(text) + 1):
-            for order in range(min(LONGEST, end)):
-                ngram = text[end - order - 1 : end]
-                available = left.get(ngram)
-                if available is None:
-                    break  # longer n-grams that end here are not in the reference either
-                if available:
-                    left[ngram] = available - 1
-                    matches[order] += 1
+            count_matches_at(text, end, LONGEST, left, matches)
         length = len(text)
         scores.append(f_score(matches, length, in_reference))
     return scores
