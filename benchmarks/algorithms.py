@@ -113,10 +113,10 @@ def some_batches(model, amount: int) -> list:
 def measure_algorithms(corpus: Corpus, quick: bool) -> list[dict]:
     """A row for each algorithm: seconds, multiple of the plain update, the reward's share, memory."""
     updaters = {name: Updater(name, corpus) for name in (PLAIN, *names())}
-    batches = some_batches(updaters[PLAIN].model, 3 if quick else 6)
+    batches = some_batches(updaters[PLAIN].model, 3 if quick else 4)
     best = {name: [math.inf] * len(batches) for name in updaters}
     total = dict.fromkeys(updaters, 0.0)
-    for _ in range(2 if quick else 4):
+    for _ in range(2 if quick else 3):
         for place, batch in enumerate(batches):
             for name, updater in updaters.items():
                 spent = updater(batch)

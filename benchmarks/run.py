@@ -6,8 +6,10 @@ Prints ratios, GFLOP/s and the share of this machine's matrix-product peak, meas
 """
 
 import argparse
+import contextlib
 import importlib.util
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -22,9 +24,10 @@ from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, tempora
 
 from pysimt_sac.engine.checkpoint import load_checkpoint
 from pysimt_sac.engine.device import choose_device, keep_freed_memory
+from pysimt_sac.engine.greedy import greedy_stream
 from pysimt_sac.engine.optim import Optimizer
 from pysimt_sac.engine.options import TrainOptions
-from pysimt_sac.engine.search import beam_search, greedy_search
+from pysimt_sac.engine.search import beam_search
 from pysimt_sac.engine.translation import load_model
 
 
@@ -40,15 +43,19 @@ def matmul_peak() -> float:
     return 2 * 1024**3 / min(seconds(lambda: a @ b) for _ in range(20)) / 1e9
 
 
-def alternate(actions: dict, rounds: int) -> dict[str, float]:
-    """The best time of each action over rounds in which all of them run, one after the other."""
-    for action in actions.values():
-        action()
-    best = dict.fromkeys(actions, float("inf"))
-    for _ in range(rounds):
-        for name, action in actions.items():
-            best[name] = min(best[name], seconds(action))
-    return best
+def alternate(actions: dict, batches: dict, rounds: int) -> dict[str, float]:
+    """How long each action takes over its batches: the sum of each batch's best time.
+
+    In every round all actions run over their first batch, one after the other, then over their second, and so on.
+    """
+    best = {name: [float("inf")] * len(batches[name]) for name in actions}
+    for _ in range(rounds + 1):  # the first one is slow: it only adds what is beaten later
+        for place in range(max(map(len, batches.values()))):
+            for name, action in actions.items():
+                if place < len(batches[name]):
+                    spent = seconds(lambda action=action, batch=batches[name][place]: action(batch))
+                    best[name][place] = min(best[name][place], spent)
+    return {name: sum(times) for name, times in best.items()}
 
 
 def engine_trainer(model):
@@ -126,21 +133,12 @@ def measure_training(corpus: Corpus, rounds: int, n_batches: int) -> dict:
     ours, by_source = same_sentences(data, n_batches)
     sample, sample_by_source = [data[indices] for indices in ours], [data[indices] for indices in by_source]
 
-    def run(update, batches):
-        for batch in batches:
-            update(batch)
-
     result = {"batches": len(sample)}
     peak = [matmul_peak()]
-    same = alternate({name: lambda u=u: run(u, sample) for name, u in trainers.items()}, rounds)
+    same = alternate(trainers, dict.fromkeys(trainers, sample), rounds)
     peak.append(matmul_peak())
-    own = alternate(
-        {
-            name: lambda u=u, n=name: run(u, sample if n == "engine" else sample_by_source)
-            for name, u in trainers.items()
-        },
-        rounds,
-    )
+    own = {name: sample if name == "engine" else sample_by_source for name in trainers}
+    own = alternate(trainers, own, rounds)
     peak.append(matmul_peak())
     flops = sum(
         update_flops(batch.size, batch["src"].numel(), batch["trg"][1:].numel(), int(batch["trg"][1:].ne(0).sum()))
@@ -171,10 +169,10 @@ def measure_search(corpus: Corpus, rounds: int, n_batches: int) -> dict:
     n_sentences = sum(batch.size for batch in batches)
 
     def each(search):
-        return lambda: [search(batch) for batch in batches]
+        return lambda batches: [search(batch) for batch in batches]
 
     actions = {
-        "greedy, engine": each(lambda batch: greedy_search(model, batch, max_len)),
+        "greedy, engine": lambda batches: list(greedy_stream(model, batches, max_len)),
         "greedy, step by step": each(lambda batch: greedy_step_by_step(model, batch, max_len)),
         "beam 6, engine": each(lambda batch: beam_search(model, batch, 6, max_len)),
         "beam 6, step by step": each(lambda batch: beam_step_by_step(model, batch, 6, max_len)),
@@ -184,25 +182,27 @@ def measure_search(corpus: Corpus, rounds: int, n_batches: int) -> dict:
         theirs.load_state_dict(model.state_dict())
         theirs.train(False)
         for name, kind in (("greedy, pysimt", "gs"), ("beam 6, pysimt", "bs")):
-            actions[name] = pysimt_search(theirs, batches, kind, max_len)
-    spent = alternate(actions, rounds)
+            actions[name] = pysimt_search(theirs, kind, max_len)
+    spent = alternate(actions, {name: [batches] for name in actions}, rounds)
     return {"sentences per second": {name: n_sentences / value for name, value in spent.items()}}
 
 
-def pysimt_search(model, batches, kind, max_len):
-    """pysimt's own translator over our batches."""
+def pysimt_search(model, kind, max_len):
+    """pysimt's own translator over our batches, without its progress bar."""
     from pysimt.translators import get_translator
 
     class Loader(list):
         class batch_sampler:
             batch_size, store_indices = 32, False
 
-    translator = get_translator(kind)(model, Loader(batches), out_prefix="", batch_size=32, max_len=max_len)
+    loader = Loader()
+    translator = get_translator(kind)(model, loader, out_prefix="", batch_size=32, max_len=max_len)
     if kind == "bs":
         translator.beam_size = 6
 
-    def search():
-        with torch.no_grad():
+    def search(batches):
+        loader[:] = batches
+        with torch.no_grad(), open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
             translator.run()
 
     return search

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import logging
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +145,8 @@ class EngineSearch:
         """Translate what the loader gives, write it if there is where to, and return it in the corpus's order."""
         search = dataclasses.replace(self.search, beam_size=self.beam_size)
         translator = Translator(self.model, search, next(self.model.parameters()).device, self.filtered)
-        found: list[Any] = []
-        for batch in progress_bar(self.data_loader, unit="batch"):
-            order = getattr(self.data_loader.batch_sampler, "orig_idxs", range(len(self.data_loader.dataset)))
-            batch.indices = [int(index) for index in order[len(found) : len(found) + batch.size]]
-            found += translator.hypotheses(batch)
-        found = sort_predictions(self.data_loader, found)
+        in_order = [found for _, batch_found in translator.hypotheses(self.batches()) for found in batch_found]
+        found = sort_predictions(self.data_loader, in_order)
         if self.out_prefix:
             prefix, _dot, split = self.out_prefix.rpartition(".")
             for path in translator.write(found, split, prefix):
@@ -157,6 +154,15 @@ class EngineSearch:
         return ([translator.text(hypotheses[0]) for hypotheses in found],)
 
     run_all = run
+
+    def batches(self) -> Iterator[Any]:
+        """What the loader gives, with the sentences' places in the corpus."""
+        n_seen = 0
+        for batch in progress_bar(self.data_loader, unit="batch"):
+            order = getattr(self.data_loader.batch_sampler, "orig_idxs", range(len(self.data_loader.dataset)))
+            batch.indices = [int(index) for index in order[n_seen : n_seen + batch.size]]
+            n_seen += batch.size
+            yield batch
 
 
 def our_search(model: Any, *arguments: Any, **options: Any) -> Any:

@@ -114,6 +114,16 @@ class Memory(NamedTuple):
         """The same for some sentences, or for some of them several times."""
         return Memory(*(part.index_select(0, indices) for part in self))
 
+    def join(self, other: "Memory") -> "Memory":
+        """Both memories' sentences, padded to the longest."""
+        longest = max(self.mask_BS.size(1), other.mask_BS.size(1))
+
+        def padded(part: Tensor) -> Tensor:
+            sides = (0, 0) * (part.dim() - 2) + (0, longest - part.size(1))
+            return F.pad(part, sides) if part.size(1) < longest else part
+
+        return Memory(*(torch.cat((padded(mine), padded(theirs))) for mine, theirs in zip(self, other, strict=True)))
+
 
 class Attention(nn.Module):
     """`mlp` (Bahdanau et al.) or `dot` attention."""

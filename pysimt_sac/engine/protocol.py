@@ -28,6 +28,10 @@ class ProtocolStepper:
         logits_BKV[..., self.forbidden] = -math.inf
         return logits_BKV
 
+    def likeliest(self, words_B: Tensor) -> Tensor:
+        """The likeliest next word of one hypothesis per sentence."""
+        return self.logits(words_B.unsqueeze(1)).squeeze(1).argmax(-1)
+
     def keep_sentences(self, indices: Tensor) -> None:
         """Go on with these sentences only."""
         self.states = select_states(self.states, indices)

@@ -24,9 +24,11 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 
-def n_blocks(size: int) -> int:
-    """Into how many blocks the columns of one gate are divided."""
-    return 2 if size % 2 == 0 else 1
+def n_blocks(size: int, device: torch.device, most: int = 2) -> int:
+    """Into how many blocks the columns of one gate are divided; a GPU needs no such help."""
+    if device.type != "cpu":
+        return 1
+    return next(blocks for blocks in range(most, 0, -1) if size % blocks == 0)
 
 
 def in_blocks(weight_NK: Tensor, blocks: int) -> Tensor:
@@ -88,7 +90,7 @@ class ConditionalGRU(Function):
         """States and contexts, (T, B, H) both. inputs: the words' projections; bias: what to add to the scores."""
         w = DecoderWeights(*weights)
         (steps, batch), size, inner = inputs_TB3H.shape[:2], values_BSH.size(-1), keys_BSM.size(-1)
-        blocks, new = n_blocks(size), inputs_TB3H.new_empty
+        blocks, new = n_blocks(size, inputs_TB3H.device), inputs_TB3H.new_empty
         h_TBH, h1_TBH, context_TBH = new(steps + 1, batch, size), new(steps, batch, size), new(steps, batch, size)
         gates0, gates1 = (new(steps, 3 * blocks, batch, size // blocks) for _ in range(2))
         n0, n1 = (new(steps, blocks, batch, size // blocks) for _ in range(2))
@@ -141,9 +143,9 @@ class ConditionalGRU(Function):
         energy_M = 4 * w.energy.view(-1)  # tanh'(x) = 4 s (1 - s), with s = sigmoid(2x)
         d_scores_TBS, d_context_TBH = torch.empty_like(alpha_TBS), torch.empty_like(context_TBH)
         dkeys_BSM, slope_BSM = torch.zeros_like(sigmoid_TBSM[0]), torch.empty_like(sigmoid_TBSM[0])
-        dh = torch.zeros_like(h_TBH[0])
+        dh, dh1 = torch.zeros_like(h_TBH[0]), torch.empty_like(h_TBH[0])
         for step in range(steps - 1, -1, -1):
-            cell1[step].mul_((dh + dh_TBH[step]).unsqueeze(1))
+            cell1[step].mul_(dh.add_(dh_TBH[step]).unsqueeze(1))
             dc = torch.addmm(dcontext_TBH[step], d_input1[step], w.ih1, out=d_context_TBH[step])
             weighted_BS = alpha_TBS[step] * torch.bmm(values_BSH, dc.unsqueeze(-1)).squeeze(-1)
             d_scores_BS = torch.addcmul(
@@ -152,10 +154,10 @@ class ConditionalGRU(Function):
             torch.addcmul(sigmoid_TBSM[step], sigmoid_TBSM[step], sigmoid_TBSM[step], value=-1, out=slope_BSM)
             dkeys_BSM.addcmul_(slope_BSM, d_scores_BS.unsqueeze(-1))
             torch.mul(torch.bmm(d_scores_BS.unsqueeze(1), slope_BSM).squeeze(1), energy_M, out=d_query[step])
-            dh1 = torch.addmm(cell1[step, :, 4], d_merged[step], merged_weight)
+            torch.addmm(cell1[step, :, 4], d_merged[step], merged_weight, out=dh1)
             cell0[step].mul_(dh1.unsqueeze(1))
             if step:
-                dh = torch.addmm(cell0[step, :, 4], d_state0[step], hh0)
+                torch.addmm(cell0[step, :, 4], d_state0[step], hh0, out=dh)
         d_merged_weight = product(d_merged, h1_TBH)
         return (
             d_input0,
@@ -186,7 +188,7 @@ class GRULayer(Function):
     def forward(ctx: Any, inputs_DTB3H: Tensor, hh_D3HH: Tensor, hh_bias_D3H: Tensor) -> Tensor:
         """States (D, T, B, H); the second direction's inputs come in reversed order, and its states leave in it."""
         directions, steps, batch, size = *inputs_DTB3H.shape[:3], hh_D3HH.size(-1)
-        blocks, new = n_blocks(size), inputs_DTB3H.new_empty
+        blocks, new = n_blocks(size, inputs_DTB3H.device), inputs_DTB3H.new_empty
         h_DTBH = new(directions, steps + 1, batch, size)
         gates = new(steps, directions, 3 * blocks, batch, size // blocks)
         n = new(steps, directions, blocks, batch, size // blocks)

@@ -1,11 +1,11 @@
-"""Finding translations: greedy, beam and sampling, all batched.
+"""Finding translations by beam search and by sampling, batched; greedy search has a file of its own.
 
 The searches see a model only through a `Stepper`, so that they work with any decoder that speaks pysimt's protocol.
 What they return never depends on which sentences share a batch: a sentence that is done leaves it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from pysimt_sac.engine.layers import States
 from pysimt_sac.engine.protocol import ProtocolStepper
 from pysimt_sac.engine.stepper import Stepper
 from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
+
+Chooser = Callable[[Tensor, Tensor, int], Tensor]
 
 FULL_ENOUGH = 0.9  # sentences that are done leave the batch when no more than this share of it is open
 
@@ -47,11 +49,6 @@ def encoded(model: Any, batch: Any) -> States:
     return model.get_enc_state_dict()  # type: ignore[no-any-return]
 
 
-def likeliest(log_p_BV: Tensor) -> Tensor:
-    """The first of the likeliest words; on the CPU by numpy, which takes a tenth of torch's time."""
-    return log_p_BV.argmax(-1) if log_p_BV.is_cuda else torch.from_numpy(log_p_BV.numpy().argmax(-1))
-
-
 def draw_words(weights_BV: Tensor, draws_B: Tensor) -> tuple[Tensor, Tensor]:
     """Words in proportion to their weights, by numbers drawn from [0, 1); and the sums of the weights."""
     cumulative_BV = weights_BV.cumsum(-1, dtype=torch.float64)
@@ -75,26 +72,20 @@ def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothe
 
 
 @torch.no_grad()
-def follow(
-    model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Any, scores: bool = True
-) -> list[Hypothesis]:
-    """Extend one hypothesis per sentence until its `<eos>`; `choose(log_p_BV, sentences, step)` picks the words.
-
-    Without `scores`, the hypotheses have none (nan), and log-probabilities are not normalised.
-    """
+def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Chooser) -> list[Hypothesis]:
+    """Extend one hypothesis per sentence until its `<eos>`, by words that `choose(log_p_BV, sentences, step)` picks."""
     states = encoded(model, batch)
-    stepper, device = stepper_for(model.dec, states, suppress_unk, normalise=scores), device_of(states)
+    stepper, device = stepper_for(model.dec, states, suppress_unk), device_of(states)
     sentences = torch.arange(batch.size, device=device)
     words_B = torch.full((batch.size,), BOS, device=device)
     ended_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
     chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
-    total_B = torch.full((batch.size,), 0.0 if scores else math.nan, device=device)
+    total_B = torch.full((batch.size,), 0.0, device=device)
     for step in range(max_len):
         log_p_BV = stepper.logits(words_B.unsqueeze(1)).squeeze(1)
         words_B = choose(log_p_BV, sentences, step)
-        if scores:
-            log_p_B = log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
-            total_B[sentences] += log_p_B.masked_fill_(ended_B, 0.0)
+        log_p_B = log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
+        total_B[sentences] += log_p_B.masked_fill_(ended_B, 0.0)
         chosen_BT[sentences, step] = words_B
         ended_B |= words_B.eq(EOS)
         open_ = ended_B.logical_not().nonzero().squeeze(1)
@@ -104,13 +95,6 @@ def follow(
             stepper.keep_sentences(open_)
             words_B, sentences, ended_B = words_B[open_], sentences[open_], ended_B[open_]
     return [finish(words, score) for words, score in zip(chosen_BT.tolist(), total_B.tolist(), strict=True)]
-
-
-def greedy_search(
-    model: Any, batch: Any, max_len: int = 100, suppress_unk: bool = False, scores: bool = False
-) -> list[Hypothesis]:
-    """The likeliest next word at every step; for that alone no softmax is needed."""
-    return follow(model, batch, max_len, suppress_unk, lambda log_p_BV, sentences, step: likeliest(log_p_BV), scores)
 
 
 def sample(

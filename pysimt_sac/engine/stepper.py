@@ -7,6 +7,7 @@ With the few rows of a batch a step costs time in small things, so the usual dec
 import math
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -15,36 +16,97 @@ from pysimt_sac.engine.layers import MASKED, Memory, States
 from pysimt_sac.engine.recurrence import gru_cell, in_blocks, n_blocks, rows_in_blocks
 from pysimt_sac.engine.vocabulary import BOS, PAD, UNK
 
+GATE_BLOCKS = 4  # most blocks of a gate, on a CPU
+OUTPUT_BLOCKS = range(24, 11, -1)  # blocks of the vocabulary: the first that divide it, or else the last
+
+
+class Blocks:
+    """A linear layer, multiplied in blocks of its outputs; `recurrence` says why. The last one may be filled up."""
+
+    def __init__(self, weight_NK: Tensor, bias_N: Tensor | None, blocks: int) -> None:
+        self.blocks, self.size, lacking = blocks, len(weight_NK), -len(weight_NK) % blocks
+        bias_N = weight_NK.new_zeros(self.size) if bias_N is None else bias_N
+        if lacking:
+            weight_NK, bias_N = F.pad(weight_NK, (0, 0, 0, lacking)), F.pad(bias_N, (0, lacking), value=-math.inf)
+        self.weight, self.bias = in_blocks(weight_NK, blocks), bias_N.view(blocks, 1, -1)
+
+    def __call__(self, rows_BK: Tensor) -> Tensor:
+        """The product as it is computed: (P, B, X)."""
+        return torch.baddbmm(self.bias, rows_BK.expand(self.blocks, -1, -1), self.weight)
+
+    def filled_up(self, rows_BK: Tensor) -> Tensor:
+        """The product as it usually is, (B, N), and behind it what the last block was filled up with: -inf."""
+        return self(rows_BK).transpose(0, 1).flatten(1)
+
+    def flat(self, rows_BK: Tensor) -> Tensor:
+        """The product as it usually is, (B, N)."""
+        return self.filled_up(rows_BK)[:, : self.size]
+
 
 class Stepper:
     """Steps of K hypotheses of each of B sentences."""
 
     def __init__(self, dec: Any, states: States, suppress_unk: bool = False, normalise: bool = True) -> None:
-        """normalise: answer with log-probabilities; without it, with what they are before the softmax."""
+        """normalise: for those who ask for log-probabilities; `likeliest` needs none."""
         self.dec, self.normalise = dec, normalise
         self.memory: Memory = dec.remember(states)
-        self.step = QuickStep(dec) if getattr(dec, "usual_form", False) else dec.step
+        self.quick = QuickStep(dec, self.memory) if getattr(dec, "usual_form", False) else None
         self.h_BKH: Tensor | None = None
-        never = [PAD, BOS, UNK] if suppress_unk else [PAD, BOS]
-        self.forbidden = torch.tensor(never, device=self.memory.mask_BS.device)
-        self.bias_V = dec.out2prob.bias.detach().index_fill(0, self.forbidden, -math.inf)
+        device = self.memory.mask_BS.device
+        self.forbidden = torch.tensor([PAD, BOS, UNK] if suppress_unk else [PAD, BOS], device=device)
+        bias_V = dec.out2prob.bias.detach()
+        if not normalise:
+            bias_V = bias_V.index_fill(0, self.forbidden, -math.inf)
+        even = (blocks for blocks in OUTPUT_BLOCKS if len(bias_V) % blocks == 0)
+        blocks = next(even, OUTPUT_BLOCKS[-1]) if device.type == "cpu" else 1
+        self.output = Blocks(dec.out2prob.weight.detach(), bias_V, blocks)
+
+    def readout(self, words_BK: Tensor) -> Tensor:
+        """Take a step: what the output layer sees behind these words, (N, E) for all hypotheses."""
+        if self.quick is not None:
+            self.h_BKH, readout_NE = self.quick(self.memory, words_BK, self.h_BKH)
+            return self.dec.do_out(readout_NE)  # type: ignore[no-any-return]
+        emb_BKE = self.dec.get_emb(words_BK)
+        self.h_BKH, context_BKH = self.dec.step(self.memory, emb_BKE, self.h_BKH)
+        return self.dec.readout(self.h_BKH, emb_BKE, context_BKH).flatten(0, 1)  # type: ignore[no-any-return]
 
     def logits(self, words_BK: Tensor) -> Tensor:
         """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
-        emb_BKE = self.dec.get_emb(words_BK)
-        self.h_BKH, context_BKH = self.step(self.memory, emb_BKE, self.h_BKH)
-        readout_BKE = self.dec.readout(self.h_BKH, emb_BKE, context_BKH)
-        if not self.normalise:
-            return F.linear(readout_BKE, self.dec.out2prob.weight, self.bias_V)
+        assert self.normalise
         # The probabilities of forbidden words are not handed to the others, as in pysimt: normalise first.
-        log_p_BKV: Tensor = self.dec.out2prob(readout_BKE).log_softmax(-1)
-        return log_p_BKV.index_fill_(-1, self.forbidden, -math.inf)
+        log_p_NV = self.output.filled_up(self.readout(words_BK)).log_softmax(-1)
+        log_p_BKV: Tensor = log_p_NV.index_fill_(-1, self.forbidden, -math.inf).unflatten(0, words_BK.shape)
+        return log_p_BKV[..., : self.output.size]
+
+    def likeliest(self, words_B: Tensor) -> Tensor:
+        """The likeliest next word of one hypothesis per sentence, the first of equal ones; not to be normalised."""
+        assert not self.normalise
+        logits_PBX = self.output(self.readout(words_B.unsqueeze(1)))
+        if logits_PBX.is_cuda:
+            return logits_PBX.squeeze(0).argmax(-1)
+        # by numpy, which takes a tenth of torch's time: the best of each block, then the best of these
+        logits = logits_PBX.numpy()
+        place_PB = logits.argmax(-1)
+        block_1B = np.take_along_axis(logits, place_PB[..., None], -1).argmax(0).T
+        place_B = np.take_along_axis(place_PB, block_1B, 0)[0]
+        return torch.from_numpy(block_1B[0] * logits.shape[-1] + place_B)
 
     def keep_sentences(self, indices: Tensor) -> None:
         """Go on with these sentences only."""
         self.memory = self.memory.select(indices)
+        if self.quick is not None:
+            self.quick.attend_to(self.memory)
         if self.h_BKH is not None:
             self.h_BKH = self.h_BKH.index_select(0, indices)
+
+    def join(self, other: "Stepper") -> None:
+        """Take another stepper's sentences, which are at their beginning, behind these, which are not."""
+        assert self.h_BKH is not None
+        self.memory = self.memory.join(other.memory)
+        if self.quick is not None:
+            self.quick.attend_to(self.memory)
+        zeros_BKH = self.h_BKH.new_zeros(len(other.memory.mask_BS), *self.h_BKH.shape[1:])
+        self.h_BKH = torch.cat((self.h_BKH, zeros_BKH))
 
     def keep_hypotheses(self, parents_BK: Tensor) -> None:
         """Go on with these hypotheses of each sentence; one may be taken several times."""
@@ -54,42 +116,51 @@ class Stepper:
 
 
 class QuickStep:
-    """`ConditionalGRUDecoder.step` for the decoders whose recurrence is written out, by the same means."""
+    """`ConditionalGRUDecoder.step` and `readout` for the decoders whose recurrence is written out, by the same means.
 
-    def __init__(self, dec: Any) -> None:
+    The attention's tanh(x) is 2 sigmoid(2x) - 1, of which the softmax drops the -1; the factors are in the weights.
+    """
+
+    def __init__(self, dec: Any, memory: Memory) -> None:
         cell0, cell1, attention = dec.dec0, dec.dec1, dec.attention
-        self.blocks = n_blocks(cell0.hidden_size)
-        self.ih0, self.hh0 = self.prepare(cell0.weight_ih, cell0.bias_ih), self.prepare(cell0.weight_hh, cell0.bias_hh)
-        self.ih1, self.hh1 = self.prepare(cell1.weight_ih, cell1.bias_ih), self.prepare(cell1.weight_hh, cell1.bias_hh)
-        self.query = attention.hid2ctx.weight.t()
-        self.energy_M = 2 * attention.mlp.weight.view(-1) / attention.temperature
-
-    def prepare(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """A cell's weight and bias, in blocks."""
-        return in_blocks(weight, 3 * self.blocks), bias.view(3 * self.blocks, 1, -1)
-
-    def cell(
-        self, x_NE: Tensor, h_NH: Tensor, of_input: tuple[Tensor, Tensor], of_state: tuple[Tensor, Tensor]
-    ) -> Tensor:
-        """The new state of a GRU cell."""
-        inputs_3PNX, gates_3PNX = (
-            torch.baddbmm(bias, rows.expand(3 * self.blocks, -1, -1), weight)
-            for rows, (weight, bias) in ((x_NE, of_input), (h_NH, of_state))
+        self.emb_VE, self.deep, self.activ = dec.emb.weight, dec.deep, dec.hid2out.activ
+        self.blocks = n_blocks(cell0.hidden_size, cell0.weight_hh.device, GATE_BLOCKS)
+        gates = 3 * self.blocks
+        self.ih0, self.hh0 = (
+            Blocks(cell0.weight_ih, cell0.bias_ih, gates),
+            Blocks(cell0.weight_hh, cell0.bias_hh, gates),
         )
+        self.ih1, self.hh1 = (
+            Blocks(cell1.weight_ih, cell1.bias_ih, gates),
+            Blocks(cell1.weight_hh, cell1.bias_hh, gates),
+        )
+        self.query = Blocks(2 * attention.hid2ctx.weight, None, self.blocks)
+        self.hid2out = Blocks(dec.hid2out.weight, dec.hid2out.bias, self.blocks)
+        self.energy_M = 2 * attention.mlp.weight.view(-1) / attention.temperature
+        self.attend_to(memory)
+
+    def attend_to(self, memory: Memory) -> None:
+        """Prepare the source's side of the attention."""
+        self.keys_B1SM = 2 * memory.keys_BSM.unsqueeze(1)
+        self.bias_B1S = (memory.mask_BS == 0).to(self.keys_B1SM.dtype).mul_(MASKED).unsqueeze(1)
+
+    def cell(self, x_NE: Tensor, h_NH: Tensor, of_input: Blocks, of_state: Blocks) -> Tensor:
+        """The new state of a GRU cell."""
+        inputs_3PNX, gates_3PNX = of_input(x_NE), of_state(h_NH)
         new_NH = torch.empty_like(h_NH)
         n_PNX = gates_3PNX.new_empty(self.blocks, *gates_3PNX.shape[1:])
         gru_cell(inputs_3PNX, gates_3PNX, rows_in_blocks(h_NH, self.blocks), n_PNX, rows_in_blocks(new_NH, self.blocks))
         return new_NH
 
-    def __call__(self, memory: Memory, emb_BKE: Tensor, h_BKH: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The new states of K hypotheses per sentence, and the contexts they attended to."""
-        shape, emb_NE = emb_BKE.shape[:2], emb_BKE.flatten(0, 1)
+    def __call__(self, memory: Memory, words_BK: Tensor, h_BKH: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The new states of K hypotheses per sentence, and what the output layer sees of each, (N, E)."""
+        shape, emb_NE = words_BK.shape, self.emb_VE.index_select(0, words_BK.flatten())
         h_NH = emb_NE.new_zeros(len(emb_NE), memory.values_BSH.size(-1)) if h_BKH is None else h_BKH.flatten(0, 1)
         h1_NH = self.cell(emb_NE, h_NH, self.ih0, self.hh0)
-        query_BK1M = (h1_NH @ self.query).unflatten(0, shape).unsqueeze(2)
-        # tanh(x) = 2 sigmoid(2x) - 1, of which the softmax drops the -1; see `recurrence`
-        sigmoid_BKSM = torch.add(memory.keys_BSM.unsqueeze(1), query_BK1M).mul_(2).sigmoid_()
-        scores_BKS = (sigmoid_BKSM @ self.energy_M).masked_fill_(memory.mask_BS.unsqueeze(1) == 0, MASKED)
-        context_BKH = scores_BKS.softmax(-1) @ memory.values_BSH
-        h_NH = self.cell(context_BKH.flatten(0, 1), h1_NH, self.ih1, self.hh1)
-        return h_NH.unflatten(0, shape), context_BKH
+        query_BK1M = self.query.flat(h1_NH).unflatten(0, shape).unsqueeze(2)
+        sigmoid_BKSM = (self.keys_B1SM + query_BK1M).sigmoid_()
+        scores_BKS = torch.mv(sigmoid_BKSM.view(-1, len(self.energy_M)), self.energy_M).view(sigmoid_BKSM.shape[:-1])
+        context_NH = torch.bmm(scores_BKS.add_(self.bias_B1S).softmax(-1), memory.values_BSH).flatten(0, 1)
+        h_NH = self.cell(context_NH, h1_NH, self.ih1, self.hh1)
+        merged = torch.cat((h_NH, emb_NE, context_NH), -1) if self.deep else h_NH
+        return h_NH.unflatten(0, shape), self.activ(self.hid2out.flat(merged))

@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,10 +14,11 @@ from pysimt_sac.engine.checkpoint import Checkpoint, load_weights
 from pysimt_sac.engine.config import Options, find_model, parse_direction, plugin_modules
 from pysimt_sac.engine.corpus import Batch, ParallelCorpus, Text, check_length
 from pysimt_sac.engine.filters import FilterChain
+from pysimt_sac.engine.greedy import greedy_stream
 from pysimt_sac.engine.options import TrainOptions, read_section
 from pysimt_sac.engine.preparation import build_layers, memory_named
 from pysimt_sac.engine.registry import load_plugin_modules
-from pysimt_sac.engine.search import Hypothesis, beam_search, greedy_search, sample
+from pysimt_sac.engine.search import Hypothesis, beam_search, sample
 from pysimt_sac.engine.vocabulary import Vocabulary
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import decode_line, kind_of, require_writable, why, write_lines
@@ -94,33 +95,40 @@ class Translator:
         train = read_section(TrainOptions, model.opts.train, f"{model.opts.filename} [train]")
         self.filters = FilterChain(train.eval_filters if use_filters else (), f"{model.opts.filename} eval_filters")
 
-    def hypotheses(self, batch: Batch) -> list[list[Hypothesis]]:
-        """The hypotheses of each sentence, best first."""
-        batch.device(self.device)
-        with memory_named(f"a batch of {batch.size} sentences", "lower -b, -k or -m"):
-            return self._search(batch)
+    def hypotheses(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, list[list[Hypothesis]]]]:
+        """Each batch, and the hypotheses of each of its sentences, best first."""
+        batches = self.on_device(batches)
+        with memory_named(f"batches of {self.search.batch_size} sentences", "lower -b, -k or -m"):
+            if self.search.func == "gs":
+                for batch, found in greedy_stream(self.model, batches, self.search.max_len, self.search.suppress_unk):
+                    yield batch, [[hypothesis] for hypothesis in found]
+            else:
+                yield from ((batch, self.search_batch(batch)) for batch in batches)
 
-    def _search(self, batch: Batch) -> list[list[Hypothesis]]:
+    def on_device(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same batches, moved to the model's device one by one."""
+        for batch in batches:
+            batch.device(self.device)
+            yield batch
+
+    def search_batch(self, batch: Batch) -> list[list[Hypothesis]]:
+        """By beam search, or by sampling."""
         search = self.search
         if search.func == "bs":
             return beam_search(
                 self.model, batch, search.beam_size, search.max_len, search.lp_alpha, search.suppress_unk, search.n_best
             )
-        if search.func == "sample":
-            top_k = min(search.top_k, len(self.model.trg_vocab))
-            drawn = sample(
-                self.model, batch, search.max_len, search.suppress_unk, search.temperature, top_k, search.seed
-            )
-            return [[hypothesis] for hypothesis in drawn]
-        return [[found] for found in greedy_search(self.model, batch, search.max_len, search.suppress_unk)]
+        top_k = min(search.top_k, len(self.model.trg_vocab))
+        drawn = sample(self.model, batch, search.max_len, search.suppress_unk, search.temperature, top_k, search.seed)
+        return [[hypothesis] for hypothesis in drawn]
 
     def translate(self, corpus: ParallelCorpus, progress: bool = True) -> list[list[Hypothesis]]:
         """The hypotheses of all sentences, in the corpus's order."""
         results: list[list[Hypothesis]] = [[] for _ in range(len(corpus))]
         loader = corpus.loader()
         bar = tqdm(loader, total=len(corpus.batches()), unit="batch", leave=False, disable=None if progress else True)
-        for batch in bar:
-            for index, found in zip(batch.indices, self.hypotheses(batch), strict=True):
+        for batch, hypotheses in self.hypotheses(bar):
+            for index, found in zip(batch.indices, hypotheses, strict=True):
                 results[index] = found
         return results
 

@@ -9,10 +9,11 @@ from tqdm import tqdm
 
 from pysimt_sac.engine.corpus import Batch, ParallelCorpus, read_sentences
 from pysimt_sac.engine.filters import FilterChain
+from pysimt_sac.engine.greedy import greedy_stream
 from pysimt_sac.engine.metrics import Metric, ScoredBy
 from pysimt_sac.engine.options import TrainOptions
 from pysimt_sac.engine.registry import METRICS
-from pysimt_sac.engine.search import beam_search, greedy_search
+from pysimt_sac.engine.search import Hypothesis, beam_search
 from pysimt_sac.errors import UserError
 
 Watch = Callable[[Iterable[Batch]], Iterator[Batch]]
@@ -74,12 +75,16 @@ class Validator:
     def translate(self, watch: Watch) -> list[str]:
         """The validation set in the model's own words, in the set's order."""
         lines = [""] * len(self.source_corpus)
-        for batch in self.batches(self.source_corpus, watch, "validation translations"):
-            if self.model.opts.model["translator_type"] == "bs":
-                n_best = beam_search(self.model, batch, self.options.eval_beam, self.options.eval_max_len)
-                found = [hypotheses[0] for hypotheses in n_best]
-            else:
-                found = greedy_search(self.model, batch, self.options.eval_max_len)
+        for batch, found in self.search(self.batches(self.source_corpus, watch, "validation translations")):
             for index, hypothesis in zip(batch.indices, found, strict=True):
                 lines[index] = self.model.trg_vocab.idxs_to_sent(hypothesis.words)
         return lines
+
+    def search(self, batches: Iterator[Batch]) -> Iterator[tuple[Batch, list[Hypothesis]]]:
+        """Each batch with its translations, by the search that the configuration asks for."""
+        longest = self.options.eval_max_len
+        if self.model.opts.model["translator_type"] != "bs":
+            yield from greedy_stream(self.model, batches, longest)
+            return
+        for batch in batches:
+            yield batch, [found[0] for found in beam_search(self.model, batch, self.options.eval_beam, longest)]

@@ -46,7 +46,7 @@ def test_gru_layer_by_finite_differences():
 
 @pytest.mark.parametrize("bottleneck", ["hid", "ctx", 4])
 @pytest.mark.parametrize("steps", [1, 5])
-@pytest.mark.parametrize("size", [6, 7])  # an even size is computed in blocks, an odd one is not
+@pytest.mark.parametrize("size", [6, 7, 8])  # in two blocks, in one, in four
 def test_decoder_equals_step_by_step_autograd(bottleneck, steps, size):
     options = ModelOptions(**{**SIZES, "att_bottleneck": bottleneck, "dec_dim": size})
     decoder = ConditionalGRUDecoder(options, 11, {"src": 8})
@@ -68,7 +68,7 @@ def both_ways(decoder):
     return decoder.unroll, decoder.unroll_step_by_step
 
 
-@pytest.mark.parametrize("size", [6, 7])
+@pytest.mark.parametrize("size", [6, 7, 8])
 def test_a_quick_step_equals_a_plain_one(size):
     decoder = ConditionalGRUDecoder(ModelOptions(**{**SIZES, "dec_dim": size}), 11, {"src": 8})
     for parameter in decoder.parameters():
@@ -77,12 +77,13 @@ def test_a_quick_step_equals_a_plain_one(size):
     memory = decoder.remember({"src": (torch.randn(4, 3, 8), mask)})
     ours, plain = None, None
     with torch.no_grad():
-        quick = QuickStep(decoder)
-        for words in torch.randn(3, 3, 2, 5):  # three steps of two hypotheses for each of three sentences
-            ours, context = quick(memory, words, ours)
-            plain, expected = decoder.step(memory, words, plain)
+        quick = QuickStep(decoder, memory)
+        for words in torch.randint(1, 11, (3, 3, 2)):  # three steps of two hypotheses for each of three sentences
+            ours, readout = quick(memory, words, ours)
+            plain, context = decoder.step(memory, decoder.emb(words), plain)
             torch.testing.assert_close(ours, plain, rtol=0, atol=1e-12)
-            torch.testing.assert_close(context, expected, rtol=0, atol=1e-12)
+            expected = decoder.readout(plain, decoder.emb(words), context).flatten(0, 1)
+            torch.testing.assert_close(readout, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])

@@ -14,10 +14,10 @@ import torch
 from pysimt_sac import models  # noqa: F401 - registers the models
 from pysimt_sac.engine.config import Options
 from pysimt_sac.engine.corpus import Text
+from pysimt_sac.engine.greedy import greedy_search
 from pysimt_sac.engine.optim import Optimizer
 from pysimt_sac.engine.options import TrainOptions
 from pysimt_sac.engine.registry import MODELS
-from pysimt_sac.engine.search import greedy_search
 from pysimt_sac.engine.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 SIZES = {"emb_dim": 12, "enc_dim": 12, "dec_dim": 24, "out_logic": "deep", "direction": "src:Text -> trg:Text"}

@@ -1,0 +1,98 @@
+"""Greedy search over a stream of batches: the next one joins while the last sentences of another are under way.
+
+With few rows a step takes as long to read the weights as with many, so it pays to keep it full. Two batches are under
+way at most: one joins when no more sentences are open than the last one had.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.protocol import ProtocolStepper
+from pysimt_sac.engine.search import FULL_ENOUGH, Hypothesis, device_of, encoded, stepper_for
+from pysimt_sac.engine.stepper import Stepper
+from pysimt_sac.engine.vocabulary import BOS, EOS
+
+
+@dataclass
+class Row:
+    """A sentence under way: its words so far, and whether more may come."""
+
+    words: list[int]
+    open: bool = True
+
+
+class Rows:
+    """The sentences that a stepper works on, some of which may have ended."""
+
+    def __init__(self, stepper: Stepper | ProtocolStepper, rows: list[Row], device: torch.device) -> None:
+        self.stepper, self.rows = stepper, rows
+        self.words_B: Tensor = torch.full((len(rows),), BOS, device=device)
+
+    def join(self, other: "Rows") -> None:
+        """Go on with the open ones of these and with others."""
+        self.keep_open()
+        self.stepper.join(other.stepper)  # type: ignore[union-attr, arg-type]
+        self.rows, self.words_B = self.rows + other.rows, torch.cat((self.words_B, other.words_B))
+
+    def keep_open(self) -> None:
+        """Go on without the sentences that have ended."""
+        places = [place for place, row in enumerate(self.rows) if row.open]
+        indices = torch.tensor(places, device=self.words_B.device)
+        self.stepper.keep_sentences(indices)
+        self.rows, self.words_B = [self.rows[place] for place in places], self.words_B[indices]
+
+    def step(self, max_len: int) -> int:
+        """Add a word to every open sentence; how many are open then."""
+        self.words_B = self.stepper.likeliest(self.words_B)
+        for row, word in zip(self.rows, self.words_B.tolist(), strict=True):
+            if row.open and word != EOS:
+                row.words.append(word)
+            row.open = row.open and word != EOS and len(row.words) < max_len
+        return sum(row.open for row in self.rows)
+
+
+@torch.no_grad()
+def greedy_stream(
+    model: Any, batches: Iterable[Any], max_len: int = 100, suppress_unk: bool = False
+) -> Iterator[tuple[Any, list[Hypothesis]]]:
+    """Every batch with its translations, in the batches' order; scores, which would need a softmax, are nan."""
+    batches = iter(batches)
+    under_way: deque[tuple[Any, list[Row]]] = deque()
+    rows: Rows | None = None
+    n_open, n_last = 0, 0
+    while True:
+        may_join = n_open == 0 or (hasattr(model.dec, "unroll") and n_open <= n_last)
+        if may_join and (batch := next(batches, None)) is not None:
+            new = begin(model, batch, suppress_unk)
+            under_way.append((batch, new.rows))
+            if rows is not None and n_open:
+                rows.join(new)
+            else:
+                rows = new
+            n_open, n_last = n_open + batch.size, batch.size
+        if rows is None or n_open == 0:
+            return
+        n_open = rows.step(max_len)
+        while under_way and not any(row.open for row in under_way[0][1]):
+            batch, done = under_way.popleft()
+            yield batch, [Hypothesis(row.words, math.nan) for row in done]
+        if 0 < n_open <= FULL_ENOUGH * len(rows.rows):
+            rows.keep_open()
+
+
+def begin(model: Any, batch: Any, suppress_unk: bool) -> Rows:
+    """A batch before its first word."""
+    states = encoded(model, batch)
+    stepper = stepper_for(model.dec, states, suppress_unk, normalise=False)
+    return Rows(stepper, [Row([]) for _ in range(batch.size)], device_of(states))
+
+
+def greedy_search(model: Any, batch: Any, max_len: int = 100, suppress_unk: bool = False) -> list[Hypothesis]:
+    """The likeliest next word at every step, for one batch."""
+    return next(greedy_stream(model, [batch], max_len, suppress_unk))[1]
