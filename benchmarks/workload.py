@@ -11,6 +11,9 @@ from pysimt_sac.engine.config import Options
 from pysimt_sac.engine.nmt import SimultaneousNMT
 from pysimt_sac.engine.vocabulary import SPECIAL_TOKENS
 
+# The engine is what is measured, even where pysimt is importable to be compared with: said before models are imported.
+os.environ["PYSIMT_SAC_HOST"] = "embedded"
+
 PAPER_MODEL = {
     "direction": "src:Text -> trg:Text",
     "emb_dim": 200,

@@ -1,5 +1,6 @@
 """The output layer, in full or in part, and dropout: the largest costs of an update outside the recurrence."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -22,18 +23,15 @@ class LinearCrossEntropy(Function):
         """Minus the summed log-probability of the targets."""
         total = x_NE.new_zeros(())
         dx_NE, dweight_VE, dbias_V = torch.empty_like(x_NE), torch.zeros_like(weight_VE), torch.zeros_like(bias_V)
-        buffer = x_NE.new_empty(len(weight_VE) * min(CHUNK, len(x_NE)))  # used again: new memory costs time, too
-        for start in range(0, len(x_NE), CHUNK):
-            x, targets = x_NE[start : start + CHUNK], targets_N[start : start + CHUNK].unsqueeze(0)
-            place = buffer[: len(weight_VE) * len(x)].view(-1, len(x))
-            logits = torch.addmm(bias_V.unsqueeze(1), weight_VE, x.t(), out=place)
+        for part, logits in logits_in_chunks(x_NE, weight_VE, bias_V):
+            x, targets = x_NE[part], targets_N[part].unsqueeze(0)
             logits -= logits.amax(0)
             chosen = logits.gather(0, targets)
             weights = logits.exp_()  # probabilities, but for a factor per column, which is cheaper to apply elsewhere
             sums = weights.sum(0)
             total -= (chosen - sums.log()).sum()
             weights.scatter_add_(0, targets, -sums.unsqueeze(0))
-            dx = torch.mm(weights.t(), weight_VE, out=dx_NE[start : start + CHUNK])
+            dx = torch.mm(weights.t(), weight_VE, out=dx_NE[part])
             dx /= sums.unsqueeze(1)
             dweight_VE.addmm_(weights, x / sums.unsqueeze(1))
             dbias_V.addmv_(weights, sums.reciprocal())
@@ -53,6 +51,75 @@ def linear_cross_entropy(layer: nn.Linear, x_NE: Tensor, targets_N: Tensor) -> T
     if not torch.is_grad_enabled():
         return nn.functional.cross_entropy(layer(x_NE), targets_N, reduction="sum")
     return LinearCrossEntropy.apply(x_NE, layer.weight, layer.bias, targets_N)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class LinearLogProbs(Function):
+    """Log-probabilities of given outputs of a linear layer's softmax, a chunk of the logits at a time.
+
+    Backward computes the logits again, which costs less than to keep them. In the layout of `LinearCrossEntropy`.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor, rows_N: Tensor, first: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Each one's log-probability among the outputs from `first` on, among all, and the former's entropy (N)."""
+        log_z_first_N, log_z_N, entropy_N, chosen_N = (x_NE.new_empty(len(x_NE)) for _ in range(4))
+        for part, logits in logits_in_chunks(x_NE, weight_VE, bias_V):
+            chosen_N[part] = logits.gather(0, rows_N[part].unsqueeze(0)).squeeze(0)
+            top = logits.amax(0)
+            logits -= top
+            weights = logits.exp()
+            sums, others = weights[first:].sum(0), weights[:first].sum(0)
+            log_z_first_N[part], log_z_N[part] = top + sums.log(), top + (sums + others).log()
+            expected = weights[first:].mul_(logits[first:]).sum(0) / sums
+            entropy_N[part] = sums.log() - expected
+        ctx.first = first
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x_NE, weight_VE, bias_V, rows_N, log_z_first_N, log_z_N, entropy_N)
+        return chosen_N - log_z_first_N, chosen_N - log_z_N, entropy_N
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, d_among_first_N: Tensor | None, d_among_all_N: Tensor | None, d_entropy_N: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        """With p of the softmax, d log p_taken / d logit is 1[taken] - p, d entropy / d logit -p (log p + entropy)."""
+        x_NE, weight_VE, bias_V, rows_N, log_z_first_N, log_z_N, entropy_N = ctx.saved_tensors
+        first = ctx.first
+        d_among_first_N, d_among_all_N = (
+            torch.zeros_like(log_z_N) if d is None else d for d in (d_among_first_N, d_among_all_N)
+        )
+        dx_NE, dweight_VE, dbias_V = torch.empty_like(x_NE), torch.zeros_like(weight_VE), torch.zeros_like(bias_V)
+        for part, logits in logits_in_chunks(x_NE, weight_VE, bias_V):
+            among_first, among_all = d_among_first_N[part], d_among_all_N[part]
+            log_p = logits.sub_(log_z_first_N[part])  # of the outputs from `first` on, among themselves
+            share = (log_z_first_N[part] - log_z_N[part]).exp()  # of these in the probability of all
+            slope = among_first + among_all * share
+            if d_entropy_N is not None:
+                slope = slope + d_entropy_N[part] * (log_p[first:] + entropy_N[part])
+            d_logits = log_p.exp_()
+            d_logits[first:] *= -slope
+            d_logits[:first] *= -among_all * share
+            d_logits.scatter_add_(0, rows_N[part].unsqueeze(0), (among_first + among_all).unsqueeze(0))
+            torch.mm(d_logits.t(), weight_VE, out=dx_NE[part])
+            dweight_VE.addmm_(d_logits, x_NE[part])
+            dbias_V += d_logits.sum(1)
+        return dx_NE, dweight_VE, dbias_V, None, None
+
+
+def logits_in_chunks(x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Positions and their logits (V, n), always in the same place: new memory costs time, too."""
+    buffer = x_NE.new_empty(len(weight_VE) * min(CHUNK, len(x_NE)))
+    for start in range(0, len(x_NE), CHUNK):
+        x = x_NE[start : start + CHUNK]
+        place = buffer[: len(weight_VE) * len(x)].view(-1, len(x))
+        yield slice(start, start + len(x)), torch.addmm(bias_V.unsqueeze(1), weight_VE, x.t(), out=place)
+
+
+def linear_log_probs(layer: nn.Linear, x_NE: Tensor, rows_N: Tensor, first: int) -> tuple[Tensor, Tensor, Tensor]:
+    """log p (N) of one output per position: among those from `first` on, and among all; and the former's entropy."""
+    return LinearLogProbs.apply(x_NE, layer.weight, layer.bias, rows_N, first)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def linear_rows(layer: nn.Linear, x_NE: Tensor, rows: Tensor) -> Tensor:

@@ -72,7 +72,7 @@ class REINFORCELearner(Learner):
         sentences_C = torch.arange(batch.size, device=self.device).repeat_interleave(n_samples)
         scored = rescore(
             self.model, batch, experience, sentences_C, common.rollout_dropout,
-            with_nll=common.lambda_mle > 0, entropy_learns=options.entropy_weight > 0,
+            with_nll=common.lambda_mle > 0,
         )  # fmt: skip
         returns_C = experience.scores_B
         baseline_N = self.baseline(batch, returns_C, scored)

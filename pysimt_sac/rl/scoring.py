@@ -1,23 +1,21 @@
 """Scoring sampled translations again, with gradient: log-probabilities of the words that were taken, and no others.
 
-For algorithms that learn from whole translations, of which there may be many: when the scores of all words at all steps
-would take too much memory, they are computed in parts, which the backward pass computes again.
+For algorithms that learn from whole translations, of which there may be many: the scores of all words at all steps
+would take too much memory, so they are computed in parts, which the backward pass computes again.
 """
 
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
+from pysimt_sac.engine.output import linear_log_probs
 from pysimt_sac.engine.protocol import select_states
 from pysimt_sac.engine.vocabulary import EOS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import network_mode
 from pysimt_sac.rl.steps import Steps
-
-LARGEST = 2**24  # scores at a time
 
 
 class Scored(NamedTuple):
@@ -53,7 +51,6 @@ def rescore(
     sentences_C: Tensor,
     dropout: bool,
     with_nll: bool,
-    entropy_learns: bool = False,
 ) -> Scored:
     """Score translations of a batch's sources, which are encoded once however many translations each has.
 
@@ -68,10 +65,10 @@ def rescore(
         several = states if len(sentences_C) == batch.size else select_states(states, sentences_C)
         if hasattr(model.dec, "unroll"):
             states_NH, _ = model.readouts(several, words_TB, lengths_B)
-            parts = score_in_parts(model.dec.out2prob, states_NH, taken_N, entropy_learns)
+            parts = linear_log_probs(model.dec.out2prob, states_NH, taken_N, EOS)
         else:
             scores_NV, states_NH = step_by_step(model.dec, several, words_TB, steps)
-            parts = score_words(torch.nn.Identity(), scores_NV, taken_N, entropy_learns)
+            parts = score_words(scores_NV, taken_N)
     return Scored(steps, *parts, states_NH.detach(), nll)
 
 
@@ -90,28 +87,10 @@ def step_by_step(dec: Any, states: Any, words_TB: Tensor, steps: Steps) -> tuple
     return steps.flatten(torch.stack(scores)), steps.flatten(torch.stack(visited))
 
 
-def score_in_parts(
-    layer: torch.nn.Linear, states_NH: Tensor, taken_N: Tensor, entropy_learns: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """`score_words` of all steps, so many at a time that their scores have room."""
-    rows = max(1, LARGEST // layer.out_features)
-    if len(taken_N) <= rows:
-        return score_words(layer, states_NH, taken_N, entropy_learns)
-    parts = [
-        checkpoint(score_words, layer, states, taken, entropy_learns, use_reentrant=False)
-        for states, taken in zip(states_NH.split(rows), taken_N.split(rows), strict=True)
-    ]
-    log_pi, log_p, entropies = zip(*parts, strict=True)
-    return torch.cat(log_pi), torch.cat(log_p), torch.cat(entropies)
-
-
-def score_words(
-    layer: torch.nn.Module, states_NH: Tensor, taken_N: Tensor, entropy_learns: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """log pi and log p of the taken words, and the policy's entropy."""
-    scores_NV = layer(states_NH)
+def score_words(scores_NV: Tensor, taken_N: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """log pi and log p of the taken words, and the policy's entropy, from the scores of all words."""
     choices_NV = scores_NV[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
     taken_scores_N = scores_NV.gather(1, taken_N.unsqueeze(1)).squeeze(1)
-    with torch.set_grad_enabled(entropy_learns and torch.is_grad_enabled()):
-        entropy_N = losses.entropy(choices_NV.log_softmax(-1))
-    return taken_scores_N - choices_NV.logsumexp(-1), taken_scores_N - scores_NV.logsumexp(-1), entropy_N
+    log_pi_NV = choices_NV.log_softmax(-1)
+    log_pi_N = taken_scores_N - choices_NV.logsumexp(-1)
+    return log_pi_N, taken_scores_N - scores_NV.logsumexp(-1), losses.entropy(log_pi_NV)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from pysimt_sac.engine import output
-from pysimt_sac.engine.output import Dropout, linear_cross_entropy, linear_rows
+from pysimt_sac.engine.output import Dropout, linear_cross_entropy, linear_log_probs, linear_rows
 
 
 @pytest.mark.parametrize("n_positions", [1, 7, 20])
@@ -30,6 +30,26 @@ def test_a_hopeless_target_has_a_finite_loss():
         layer.weight.copy_(torch.tensor([[500.0], [-500.0]]))
         layer.bias.zero_()
     assert linear_cross_entropy(layer, torch.ones(1, 1), torch.tensor([1])).item() == pytest.approx(1000)
+
+
+@pytest.mark.parametrize("wanted", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (2, -3, 0.5)])
+def test_log_probabilities_and_their_gradients_are_those_of_autograd(wanted, monkeypatch):
+    monkeypatch.setattr(output, "CHUNK", 7)
+    torch.manual_seed(0)
+    layer = nn.Linear(5, 11).double()
+    x = torch.randn(20, 5, dtype=torch.float64, requires_grad=True)
+    rows, factors = torch.randint(2, 11, (20,)), torch.randn(20, dtype=torch.float64)
+    log_p, log_p_all = layer(x)[:, 2:].log_softmax(-1), layer(x).log_softmax(-1)
+    places = rows.unsqueeze(1)
+    expected = [log_p.gather(1, places - 2).squeeze(1), log_p_all.gather(1, places).squeeze(1)]
+    expected.append(-(log_p.exp() * log_p).sum(1))
+    found = linear_log_probs(layer, x, rows, first=2)
+    gradients = []
+    for each in (found, expected):
+        loss = sum(weight * (part * factors).sum() for weight, part in zip(wanted, each, strict=True) if weight)
+        gradients.append(torch.autograd.grad(loss, [x, layer.weight, layer.bias]))
+    for ours, reference in zip([*found, *gradients[0]], [*expected, *gradients[1]], strict=True):
+        torch.testing.assert_close(ours, reference)
 
 
 @pytest.mark.parametrize("shape", [(7,), (7, 3)])

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from pysimt_sac.engine import output
 from pysimt_sac.engine.protocol import select_states
 from pysimt_sac.models import REINFORCENMT
 from pysimt_sac.rl import losses, scoring
@@ -29,7 +30,7 @@ def played():
 
 
 def rescore(model, batch, experience):
-    return scoring.rescore(model, batch, experience, SENTENCES, dropout=False, with_nll=True, entropy_learns=True)
+    return scoring.rescore(model, batch, experience, SENTENCES, dropout=False, with_nll=True)
 
 
 def gradient(model, scored):
@@ -44,7 +45,7 @@ def test_it_is_the_policy_at_the_words_that_were_taken(played, how, monkeypatch)
     expected = rescore(model, batch, experience)
     expected_gradient = gradient(model, expected)
     if how == "in parts":
-        monkeypatch.setattr(scoring, "LARGEST", 30)  # three steps at a time
+        monkeypatch.setattr(output, "CHUNK", 3)
     if how == "step by step":
         model.__dict__["dec"] = PysimtLikeDecoder(model.dec)
     found = rescore(model, batch, experience)
@@ -61,7 +62,7 @@ def test_it_is_the_policy_at_the_words_that_were_taken(played, how, monkeypatch)
 
 def test_gradients_of_several_terms_can_be_had_from_parts(played, monkeypatch):
     model, batch, experience, _ = played
-    monkeypatch.setattr(scoring, "LARGEST", 30)
+    monkeypatch.setattr(output, "CHUNK", 3)
     found = rescore(model, batch, experience)
     norms = [model.gradient_norm(term) for term in (found.log_pi_N.sum(), found.entropy_N.sum())]
     assert all(norm > 0 for norm in norms)
