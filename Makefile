@@ -7,7 +7,7 @@ READY := .venv/.ready
 
 help:
 	@echo "make demo    train, translate and report on the generated demo corpus"
-	@echo "make demo-all   the same with every algorithm: about ten minutes"
+	@echo "make demo-all   the same with every algorithm: about eight minutes"
 	@echo "make test    run all tests"
 	@echo "make test-pysimt PYSIMT=path   compare with pysimt itself"
 	@echo "make bench   measure training and search"

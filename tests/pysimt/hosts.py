@@ -4,14 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
 from pysimt_sac.host import pysimt_folder
 
+WHOLE = pysimt_folder() is not None and all(map(find_spec, ("editdistance", "PIL")))
 NEEDS_PYSIMT = [
     pytest.mark.pysimt,
-    pytest.mark.skipif(pysimt_folder() is None, reason="pysimt is not importable here (make test-pysimt PYSIMT=path)"),
+    pytest.mark.skipif(not WHOLE, reason="pysimt and what it needs are not here (make test-pysimt PYSIMT=path)"),
 ]
 COMMAND = "import sys; from pysimt_sac.cli import main; sys.exit(main(sys.argv[1:]))"
 COMMANDS = """
