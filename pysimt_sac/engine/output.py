@@ -67,13 +67,14 @@ class LinearLogProbs(Function):
         log_z_first_N, log_z_N, entropy_N, chosen_N = (x_NE.new_empty(len(x_NE)) for _ in range(4))
         for part, logits in logits_in_chunks(x_NE, weight_VE, bias_V):
             chosen_N[part] = logits.gather(0, rows_N[part].unsqueeze(0)).squeeze(0)
+            others, logits = logits[:first].logsumexp(0), logits[first:]
             top = logits.amax(0)
             logits -= top
             weights = logits.exp()
-            sums, others = weights[first:].sum(0), weights[:first].sum(0)
-            log_z_first_N[part], log_z_N[part] = top + sums.log(), top + (sums + others).log()
-            expected = weights[first:].mul_(logits[first:]).sum(0) / sums
-            entropy_N[part] = sums.log() - expected
+            sums = weights.sum(0)
+            log_z_first_N[part] = top + sums.log()
+            log_z_N[part] = torch.logaddexp(log_z_first_N[part], others)
+            entropy_N[part] = sums.log() - weights.mul_(logits).sum(0) / sums
         ctx.first = first
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(x_NE, weight_VE, bias_V, rows_N, log_z_first_N, log_z_N, entropy_N)
@@ -93,14 +94,15 @@ class LinearLogProbs(Function):
         dx_NE, dweight_VE, dbias_V = torch.empty_like(x_NE), torch.zeros_like(weight_VE), torch.zeros_like(bias_V)
         for part, logits in logits_in_chunks(x_NE, weight_VE, bias_V):
             among_first, among_all = d_among_first_N[part], d_among_all_N[part]
-            log_p = logits.sub_(log_z_first_N[part])  # of the outputs from `first` on, among themselves
-            share = (log_z_first_N[part] - log_z_N[part]).exp()  # of these in the probability of all
-            slope = among_first + among_all * share
+            log_p = logits  # those from `first` on among themselves, the others among all
+            log_p[first:] -= log_z_first_N[part]
+            log_p[:first] -= log_z_N[part]
+            slope = among_first + among_all * (log_z_first_N[part] - log_z_N[part]).exp()
             if d_entropy_N is not None:
                 slope = slope + d_entropy_N[part] * (log_p[first:] + entropy_N[part])
             d_logits = log_p.exp_()
             d_logits[first:] *= -slope
-            d_logits[:first] *= -among_all * share
+            d_logits[:first] *= -among_all
             d_logits.scatter_add_(0, rows_N[part].unsqueeze(0), (among_first + among_all).unsqueeze(0))
             torch.mm(d_logits.t(), weight_VE, out=dx_NE[part])
             dweight_VE.addmm_(d_logits, x_NE[part])

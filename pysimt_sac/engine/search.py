@@ -80,7 +80,7 @@ def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Cho
     words_B = torch.full((batch.size,), BOS, device=device)
     ended_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
     chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
-    total_B = torch.full((batch.size,), 0.0, device=device)
+    total_B = torch.zeros(batch.size, device=device)
     for step in range(max_len):
         log_p_BV = stepper.logits(words_B.unsqueeze(1)).squeeze(1)
         words_B = choose(log_p_BV, sentences, step)

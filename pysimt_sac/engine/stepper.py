@@ -126,14 +126,10 @@ class QuickStep:
         self.emb_VE, self.deep, self.activ = dec.emb.weight, dec.deep, dec.hid2out.activ
         self.blocks = n_blocks(cell0.hidden_size, cell0.weight_hh.device, GATE_BLOCKS)
         gates = 3 * self.blocks
-        self.ih0, self.hh0 = (
-            Blocks(cell0.weight_ih, cell0.bias_ih, gates),
-            Blocks(cell0.weight_hh, cell0.bias_hh, gates),
-        )
-        self.ih1, self.hh1 = (
-            Blocks(cell1.weight_ih, cell1.bias_ih, gates),
-            Blocks(cell1.weight_hh, cell1.bias_hh, gates),
-        )
+        self.ih0 = Blocks(cell0.weight_ih, cell0.bias_ih, gates)
+        self.hh0 = Blocks(cell0.weight_hh, cell0.bias_hh, gates)
+        self.ih1 = Blocks(cell1.weight_ih, cell1.bias_ih, gates)
+        self.hh1 = Blocks(cell1.weight_hh, cell1.bias_hh, gates)
         self.query = Blocks(2 * attention.hid2ctx.weight, None, self.blocks)
         self.hid2out = Blocks(dec.hid2out.weight, dec.hid2out.bias, self.blocks)
         self.energy_M = 2 * attention.mlp.weight.view(-1) / attention.temperature

@@ -24,6 +24,18 @@ def test_equals_torchs_cross_entropy_with_its_gradients(n_positions, monkeypatch
         torch.testing.assert_close(one, other)
 
 
+def test_a_choice_that_is_nearly_impossible_among_all_has_finite_gradients():
+    layer = nn.Linear(1, 4)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[500.0], [0.0], [1.0], [2.0]]))
+        layer.bias.zero_()
+    log_pi, log_p, entropy = linear_log_probs(layer, torch.ones(1, 1), torch.tensor([3]), first=2)
+    assert log_pi.item() == pytest.approx(-0.313262)  # -log(1 + 1/e)
+    assert log_p.item() == pytest.approx(-498)
+    (log_pi + log_p + entropy).sum().backward()
+    assert layer.weight.grad.isfinite().all()
+
+
 def test_a_hopeless_target_has_a_finite_loss():
     layer = nn.Linear(1, 2)
     with torch.no_grad():
