@@ -56,7 +56,7 @@ def linear_cross_entropy(layer: nn.Linear, x_NE: Tensor, targets_N: Tensor) -> T
 class LinearLogProbs(Function):
     """Log-probabilities of given outputs of a linear layer's softmax, a chunk of the logits at a time.
 
-    Backward computes the logits again, which costs less than to keep them. In the layout of `LinearCrossEntropy`.
+    Backward computes the logits again, so that nobody keeps them all. In the layout of `LinearCrossEntropy`.
     """
 
     @staticmethod
