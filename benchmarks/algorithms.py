@@ -19,10 +19,10 @@ from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, tempora
 
 from pysimt_sac import models
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights
-from pysimt_sac.engine.optim import Optimizer
-from pysimt_sac.engine.options import TrainOptions
-from pysimt_sac.engine.registry import MODELS
-from pysimt_sac.engine.vocabulary import EOS
+from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.config.registry import MODELS
+from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.engine.training.optim import Optimizer
 
 PLAIN = "SimultaneousNMT"
 USUAL_LENGTH = 14  # of translations by an actor that was not trained

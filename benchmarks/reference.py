@@ -9,7 +9,7 @@ import itertools
 import torch
 from torch import nn
 
-from pysimt_sac.engine.nmt import SimultaneousNMT
+from pysimt_sac.engine.network.nmt import SimultaneousNMT
 
 
 class ReferenceNMT(SimultaneousNMT):

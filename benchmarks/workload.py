@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pysimt_sac.engine.config import Options
-from pysimt_sac.engine.nmt import SimultaneousNMT
-from pysimt_sac.engine.vocabulary import SPECIAL_TOKENS
+from pysimt_sac.engine.config.parser import Options
+from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS
+from pysimt_sac.engine.network.nmt import SimultaneousNMT
 
 # The engine is what is measured, even where pysimt is importable to be compared with: said before models are imported.
 os.environ["PYSIMT_SAC_HOST"] = "embedded"

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from pysimt_sac import models  # noqa: F401 - registers the models
-from pysimt_sac.engine.options import ModelOptions, TrainOptions, options_table
-from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, options_table
+from pysimt_sac.engine.config.registry import MODELS
 
 README = Path(__file__).parents[1] / "README.md"
 MARKS = "<!-- options:begin -->\n", "<!-- options:end -->"

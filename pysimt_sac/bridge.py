@@ -29,14 +29,14 @@ from pysimt.utils.topology import DataSource
 
 from pysimt_sac import bridge_state, host
 from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint
-from pysimt_sac.engine.config import Options as EngineOptions
-from pysimt_sac.engine.config import check_config, plugin_modules, read_config
-from pysimt_sac.engine.interrupts import Interrupted
+from pysimt_sac.engine.config.parser import Options as EngineOptions
+from pysimt_sac.engine.config.parser import check_config, plugin_modules, read_config
+from pysimt_sac.engine.config.registry import METRICS, MODELS, load_plugin_modules
+from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
 from pysimt_sac.engine.metrics import ScoredBy
-from pysimt_sac.engine.randomness import draw_seed
-from pysimt_sac.engine.registry import METRICS, MODELS, load_plugin_modules
-from pysimt_sac.engine.runs import Run, open_run
-from pysimt_sac.engine.translation import SearchOptions, Translator
+from pysimt_sac.engine.training.interrupts import Interrupted
+from pysimt_sac.engine.training.randomness import draw_seed
+from pysimt_sac.engine.training.runs import Run, open_run
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.files import make_folder, require_file
 
@@ -44,7 +44,7 @@ log = logging.getLogger("pysimt")
 
 
 class PysimtModel(SimultaneousNMT):  # type: ignore[misc]
-    """pysimt's model with the few methods that our training asks of every model: see `engine.nmt`."""
+    """pysimt's model with the few methods that our training asks of every model: see `engine.network.nmt`."""
 
     def load_data(self, split: str, batch_size: int, mode: str = "train") -> Any:
         """pysimt's data set, which can be asked for its batches as the engine's can."""

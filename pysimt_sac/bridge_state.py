@@ -17,10 +17,10 @@ from typing import Any
 import torch
 
 from pysimt_sac.engine.checkpoint import load_state, load_weights, save_state, state_fits
-from pysimt_sac.engine.interrupts import Interrupted
-from pysimt_sac.engine.journal import Journal
-from pysimt_sac.engine.randomness import pack, random_states, restore_random_states, unpack
-from pysimt_sac.engine.runs import Run
+from pysimt_sac.engine.training.interrupts import Interrupted
+from pysimt_sac.engine.training.journal import Journal
+from pysimt_sac.engine.training.randomness import pack, random_states, restore_random_states, unpack
+from pysimt_sac.engine.training.runs import Run
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import make_folder
 

@@ -78,6 +78,6 @@ def __getattr__(attribute: str) -> Any:
         from pysimt_sac.bridge import PysimtModel
 
         return PysimtModel
-    from pysimt_sac.engine.nmt import SimultaneousNMT as EngineModel
+    from pysimt_sac.engine.network.nmt import SimultaneousNMT as EngineModel
 
     return EngineModel

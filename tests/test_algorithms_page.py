@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.models import RLModel
 from pysimt_sac.rl import losses
 

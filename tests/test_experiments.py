@@ -10,7 +10,7 @@ import pytest
 from pysimt_sac import models  # noqa: F401 - registers the models
 from pysimt_sac.cli import main_sac
 from pysimt_sac.corpora.multi30k import text_name
-from pysimt_sac.engine.config import check_config, read_config
+from pysimt_sac.engine.config.parser import check_config, read_config
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 CONFIGS = sorted(FOLDER.glob("*.conf"))

@@ -34,13 +34,13 @@ def run(args: argparse.Namespace) -> int:
 def train_embedded(args: argparse.Namespace) -> int:
     """Train in the embedded engine."""
     import pysimt_sac.models  # noqa: F401 - registers our models
-    from pysimt_sac.engine.config import check_config, find_model, read_config
+    from pysimt_sac.engine.config.parser import check_config, find_model, read_config
     from pysimt_sac.engine.device import choose_device
-    from pysimt_sac.engine.interrupts import Interrupted
-    from pysimt_sac.engine.journal import log_to_console, logger
-    from pysimt_sac.engine.report import describe_finished, describe_start
-    from pysimt_sac.engine.runs import open_run
-    from pysimt_sac.engine.training import Trainer
+    from pysimt_sac.engine.training.interrupts import Interrupted
+    from pysimt_sac.engine.training.journal import log_to_console, logger
+    from pysimt_sac.engine.training.runs import open_run
+    from pysimt_sac.engine.training.startup import describe_finished, describe_start
+    from pysimt_sac.engine.training.trainer import Trainer
 
     log_to_console()
     device = choose_device(args.device_id)
@@ -50,7 +50,7 @@ def train_embedded(args: argparse.Namespace) -> int:
         logger.warning(f"Warning: {warning}")
     model = find_model(train_options.model_type, "[train] model_type")(opts=options)
     if args.check:
-        from pysimt_sac.engine.check import check_training
+        from pysimt_sac.engine.training.check import check_training
 
         return check_training(model, train_options, device, args.suffix, args.restart)
     with open_run(options, args.suffix, args.restart) as opened:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pysimt_sac.errors import UserError
 
 if TYPE_CHECKING:
-    from pysimt_sac.engine.translation import SearchOptions, Translator
+    from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
 
 LARGEST = 2**62
 LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
@@ -97,7 +97,7 @@ def search_options(args: argparse.Namespace) -> "SearchOptions":
     """What the search is told."""
     import secrets
 
-    from pysimt_sac.engine.translation import SearchOptions
+    from pysimt_sac.engine.decoding.translation import SearchOptions
 
     names = ("func", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size", "temperature", "top_k")
     seed = secrets.randbelow(2**31) if args.stochastic else args.seed
@@ -117,7 +117,7 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
 
     manager = host.reserve_device(args.device_id)
     from pysimt_sac.bridge import load_translator
-    from pysimt_sac.engine.translation import Translator
+    from pysimt_sac.engine.decoding.translation import Translator
 
     search = search_options(args)
     theirs = load_translator(args, search)
@@ -134,9 +134,9 @@ def translate_embedded(args: argparse.Namespace) -> int:
         raise UserError("this search is pysimt's own", "-f bs-pysimt", todo)
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.engine.checkpoint import load_checkpoint
+    from pysimt_sac.engine.decoding.translation import Translator, load_model
     from pysimt_sac.engine.device import choose_device
-    from pysimt_sac.engine.journal import log_to_console, logger
-    from pysimt_sac.engine.translation import Translator, load_model
+    from pysimt_sac.engine.training.journal import log_to_console, logger
 
     log_to_console()
     device = choose_device(args.device_id)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from pysimt_sac.engine.vocabulary import SPECIAL_TOKENS
+from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS
 from pysimt_sac.files import atomic_write
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from pysimt_sac.engine.data.vocabulary import Vocabulary
 from pysimt_sac.engine.metrics import Metric
-from pysimt_sac.engine.vocabulary import Vocabulary
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write, require_file, sync_folder, why
 

@@ -8,7 +8,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from pysimt_sac.engine.registry import METRICS
+from pysimt_sac.engine.config.registry import METRICS
 
 Scorer = Callable[[list[str], list[list[str]]], float]
 

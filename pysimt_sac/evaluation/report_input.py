@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pysimt_sac.engine.filters import FilterChain
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.frequency import count_training_words
 from pysimt_sac.evaluation.lexical import Case, read_cases

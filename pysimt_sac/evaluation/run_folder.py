@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.engine.filters import FilterChain
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.figures import Point
 from pysimt_sac.files import read_lines

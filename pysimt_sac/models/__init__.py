@@ -1,6 +1,6 @@
 """Trainable models that run on either host; one file per algorithm. Importing this package registers them."""
 
-from pysimt_sac.engine.nmt import SimultaneousNMT
+from pysimt_sac.engine.network.nmt import SimultaneousNMT
 from pysimt_sac.models.actor_critic import ACNMT
 from pysimt_sac.models.base import RLModel
 from pysimt_sac.models.erac import ERACNMT

@@ -8,8 +8,8 @@ others. The actor maximises its expected Q. There is no entropy and no memory: e
 import dataclasses
 from typing import Any, ClassVar
 
-from pysimt_sac.engine.options import ModelOptions, option
-from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.config.options import ModelOptions, option
+from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.models.base import RLModel
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from pysimt_sac import host
-from pysimt_sac.engine.filters import FilterChain
+from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, defaults, read_section
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.engine.metrics import bleu
-from pysimt_sac.engine.nmt import real_positions
-from pysimt_sac.engine.options import ModelOptions, TrainOptions, defaults, read_section
-from pysimt_sac.engine.output import linear_cross_entropy, linear_rows
+from pysimt_sac.engine.network.nmt import real_positions
+from pysimt_sac.engine.network.output import linear_cross_entropy, linear_rows
 from pysimt_sac.rewards import Translations
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.learner import Learner
@@ -28,8 +28,8 @@ from pysimt_sac.rl.options import RLOptions
 from pysimt_sac.rl.watch import Watch
 
 if TYPE_CHECKING:
-    from pysimt_sac.engine.layers import States
-    from pysimt_sac.engine.nmt import SimultaneousNMT as HostModel
+    from pysimt_sac.engine.network.layers import States
+    from pysimt_sac.engine.network.nmt import SimultaneousNMT as HostModel
 else:
     HostModel = host.SimultaneousNMT
 

@@ -5,8 +5,8 @@ The simplest example of an algorithm, and the control that continues maximum lik
 
 from typing import Any
 
-from pysimt_sac.engine.nmt import real_positions
-from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.config.registry import MODELS
+from pysimt_sac.engine.network.nmt import real_positions
 from pysimt_sac.models.base import RLModel
 
 

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.options import ModelOptions, option
-from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.config.options import ModelOptions, option
+from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.errors import UserError
 from pysimt_sac.models.base import RLModel
 from pysimt_sac.rewards import Numbers, RewardOptions

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pysimt_sac.engine.options import option
-from pysimt_sac.engine.registry import REWARDS
-from pysimt_sac.engine.vocabulary import EOS, SPECIAL_TOKENS, UNK
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.engine.config.registry import REWARDS
+from pysimt_sac.engine.data.vocabulary import EOS, SPECIAL_TOKENS, UNK
 from pysimt_sac.errors import UserError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.vocabulary import PAD
+from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards.base import Floats, Numbers, RewardOptions, Translations, reward
 from pysimt_sac.rewards.choices import ChoiceCounts

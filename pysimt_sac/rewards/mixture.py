@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pysimt_sac.engine.registry import REWARDS, load_plugin_modules
+from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards.base import Floats, RewardOptions, Translations, by_step
 

@@ -15,10 +15,10 @@ import re
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.layers import ConditionalGRUDecoder, RecurrentEncoder
-from pysimt_sac.engine.options import ModelOptions
-from pysimt_sac.engine.output import linear_rows
-from pysimt_sac.engine.vocabulary import PAD
+from pysimt_sac.engine.config.options import ModelOptions
+from pysimt_sac.engine.data.vocabulary import PAD
+from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder
+from pysimt_sac.engine.network.output import linear_rows
 from pysimt_sac.rl.steps import Steps
 
 

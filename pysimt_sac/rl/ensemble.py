@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.options import ModelOptions
+from pysimt_sac.engine.config.options import ModelOptions
 from pysimt_sac.rl.critics import Critic
 from pysimt_sac.rl.losses import Support
 from pysimt_sac.rl.replay import Experience

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.checkpoint import load_state, state_fits
-from pysimt_sac.engine.options import ModelOptions
+from pysimt_sac.engine.config.options import ModelOptions
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses

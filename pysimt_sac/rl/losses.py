@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
+from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
 from pysimt_sac.rl.steps import Steps
 
 IMPOSSIBLE = -1e4  # log-probability of what cannot be chosen: exp of it is 0, and 0 times it is 0, not NaN
@@ -61,7 +61,7 @@ def restricted_policy(log_p_NV: Tensor, support: Support) -> Tensor:
 
 
 def policy_on_support(scores_NK: Tensor, support: Support) -> Tensor:
-    """The same from log-probabilities or logits of the support's words alone (see `engine.output.linear_rows`)."""
+    """The same from log-probabilities or logits of the support's words alone, as `linear_rows` gives them."""
     return scores_NK.masked_fill(~support.valid_NK, IMPOSSIBLE).log_softmax(-1)
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from pysimt_sac.engine.options import option
+from pysimt_sac.engine.config.options import option
 
 
 @dataclasses.dataclass(frozen=True)

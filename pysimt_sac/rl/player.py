@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.corpus import Batch
-from pysimt_sac.engine.protocol import select_states
+from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.decoding.protocol import select_states
 from pysimt_sac.rewards import Numbers, Rewarder, RewardOptions, Rewards, Translations, permute
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Rollout, network_mode, sample_rollout, step_limits

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.corpus import Batch
-from pysimt_sac.engine.vocabulary import PAD
+from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.data.vocabulary import PAD
 
 STORED_AS = {torch.int64: torch.int32, torch.float64: torch.float32}  # vocabularies are far smaller than 2^31
 IN_USE = {torch.int32: torch.int64}

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.layers import States
-from pysimt_sac.engine.search import draw_words, stepper_for
-from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
+from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
+from pysimt_sac.engine.decoding.search import draw_words, stepper_for
+from pysimt_sac.engine.network.layers import States
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.output import linear_log_probs
-from pysimt_sac.engine.protocol import select_states
-from pysimt_sac.engine.vocabulary import EOS
+from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.engine.decoding.protocol import select_states
+from pysimt_sac.engine.network.output import linear_log_probs
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import network_mode

@@ -61,7 +61,7 @@ def die_at(moment, names=MOMENTS):
 
 def die_in_update(number):
     """Make this process kill itself in the middle of its so-manieth update."""
-    from pysimt_sac.engine.optim import Optimizer
+    from pysimt_sac.engine.training.optim import Optimizer
 
     clip, count = Optimizer.clip, 0
 

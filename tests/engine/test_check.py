@@ -28,9 +28,9 @@ def test_it_says_what_it_found_and_writes_nothing(toy, pysimt):
 
 def test_memory_is_counted_by_purpose(toy, pysimt):
     """Adam keeps two numbers for each weight, and one step count for each of its tensors."""
-    from pysimt_sac.engine.check import in_units
-    from pysimt_sac.engine.config import read_config
-    from pysimt_sac.engine.nmt import SimultaneousNMT
+    from pysimt_sac.engine.config.parser import read_config
+    from pysimt_sac.engine.network.nmt import SimultaneousNMT
+    from pysimt_sac.engine.training.check import in_units
 
     model = SimultaneousNMT(read_config(toy.config))
     model.setup()
@@ -44,7 +44,7 @@ def test_memory_is_counted_by_purpose(toy, pysimt):
 
 
 def test_activations_are_counted_once():
-    from pysimt_sac.engine.check import SavedTensors
+    from pysimt_sac.engine.training.check import SavedTensors
 
     weight = torch.nn.Parameter(torch.ones(5, 10))
     kept = SavedTensors([weight])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers the models that configurations name
-from pysimt_sac.engine.config import Options, check_config, parse_value, read_config, result_changing_differences
+from pysimt_sac.engine.config.parser import Options, check_config, parse_value, read_config, result_changing_differences
 from pysimt_sac.errors import UserError
 
 CONFIG = """

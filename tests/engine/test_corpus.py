@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from pysimt_sac.engine.corpus import ParallelCorpus, Text, find_files, read_sentences
-from pysimt_sac.engine.vocabulary import BOS, EOS, PAD, UNK
+from pysimt_sac.engine.data.corpus import ParallelCorpus, Text, find_files, read_sentences
+from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD, UNK
 from pysimt_sac.errors import UserError
 from tests.engine.tiny import tiny_sentences, tiny_vocabulary
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pysimt_sac.engine.filters import FILTERS, FilterChain
+from pysimt_sac.engine.data.filters import FILTERS, FilterChain
 from pysimt_sac.errors import UserError
 
 CASES = {

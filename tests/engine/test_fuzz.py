@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pysimt_sac.cli import main
-from pysimt_sac.engine.options import ModelOptions, TrainOptions, names
+from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, names
 from tests.conftest import make_toy
 
 MORE = int(os.environ.get("PYSIMT_SAC_FUZZ", "0"))

@@ -12,14 +12,14 @@ import pytest
 
 from pysimt_sac.cli import main
 from pysimt_sac.engine.checkpoint import load_state
-from pysimt_sac.engine.nmt import SimultaneousNMT
-from pysimt_sac.engine.training import Trainer
+from pysimt_sac.engine.network.nmt import SimultaneousNMT
+from pysimt_sac.engine.training.trainer import Trainer
 from tests.engine.dying_runs import assert_same_run, last_state
 
 SICK = """
 import torch
-from pysimt_sac.engine.nmt import SimultaneousNMT
-from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.network.nmt import SimultaneousNMT
+from pysimt_sac.engine.config.registry import MODELS
 
 @MODELS.register("Sick{kind}")
 class Sick(SimultaneousNMT):

@@ -10,7 +10,7 @@ import torch
 
 from pysimt_sac.cli import main
 from pysimt_sac.engine.checkpoint import load_checkpoint
-from pysimt_sac.engine.vocabulary import Vocabulary
+from pysimt_sac.engine.data.vocabulary import Vocabulary
 from tests.conftest import make_toy
 
 LEARN = ["train.max_epochs:25", "train.lr:0.01", "model.emb_dim:16", "model.enc_dim:32", "model.dec_dim:32"]

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from pysimt_sac.engine.nmt import real_positions
+from pysimt_sac.engine.network.nmt import real_positions
 from pysimt_sac.models import MLENMT
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from pysimt_sac.engine.options import ModelOptions, TrainOptions, options_table, read_section
+from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, options_table, read_section
 from pysimt_sac.errors import UserError
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from pysimt_sac.engine import output
-from pysimt_sac.engine.output import Dropout, linear_cross_entropy, linear_log_probs, linear_rows
+from pysimt_sac.engine.network import output
+from pysimt_sac.engine.network.output import Dropout, linear_cross_entropy, linear_log_probs, linear_rows
 
 
 @pytest.mark.parametrize("n_positions", [1, 7, 20])

@@ -3,13 +3,13 @@
 import pytest
 
 from pysimt_sac.cli import main
-from pysimt_sac.engine import registry
-from pysimt_sac.engine.registry import METRICS, MODELS, Registry, load_plugin_modules
+from pysimt_sac.engine.config import registry
+from pysimt_sac.engine.config.registry import METRICS, MODELS, Registry, load_plugin_modules
 from pysimt_sac.errors import UserError
 
 PLUGIN = """
 from pysimt_sac.engine.metrics import metric
-from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.models import MLENMT
 
 @MODELS.register("TwiceNMT")

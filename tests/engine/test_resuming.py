@@ -96,8 +96,8 @@ def test_all_kinds_of_options_resume(toy, pysimt, options):
 
 STATEFUL = """
 import torch
-from pysimt_sac.engine.nmt import SimultaneousNMT
-from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.network.nmt import SimultaneousNMT
+from pysimt_sac.engine.config.registry import MODELS
 
 @MODELS.register("Stateful")
 class Stateful(SimultaneousNMT):
@@ -161,7 +161,7 @@ def test_points_at_the_saved_update_are_not_doubled(toy, pysimt):
     command = ["train", "-C", toy.config, *options]
 
     def die_in_validation():
-        from pysimt_sac.engine.training import Trainer
+        from pysimt_sac.engine.training.trainer import Trainer
 
         Trainer.save_best = lambda self, metric: (self.journal.position(), os.kill(os.getpid(), signal.SIGKILL))
 
@@ -179,7 +179,7 @@ def test_points_at_the_saved_update_are_not_doubled(toy, pysimt):
 
 def send_in_update(number, *signals):
     """Make this process send itself signals in the middle of its so-manieth update."""
-    from pysimt_sac.engine.optim import Optimizer
+    from pysimt_sac.engine.training.optim import Optimizer
 
     clip, count = Optimizer.clip, 0
 
@@ -196,7 +196,7 @@ def send_in_update(number, *signals):
 
 def interrupt_validation(number):
     """Make this process send itself a SIGTERM in the middle of its so-manieth validation."""
-    from pysimt_sac.engine.validation import Validator
+    from pysimt_sac.engine.training.validation import Validator
 
     translate, count = Validator.translate, 0
 

@@ -85,8 +85,8 @@ def test_restart_touches_nothing_if_the_new_run_cannot_begin(toy, pysimt):
 
 
 def test_one_folder_one_process(toy, pysimt):
-    from pysimt_sac.engine.config import read_config
-    from pysimt_sac.engine.runs import open_run
+    from pysimt_sac.engine.config.parser import read_config
+    from pysimt_sac.engine.training.runs import open_run
 
     with open_run(read_config(toy.config)):
         outcome = pysimt("train", "-C", toy.config)

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from pysimt_sac.engine.greedy import greedy_search, greedy_stream
-from pysimt_sac.engine.search import beam_search, sample
-from pysimt_sac.engine.vocabulary import BOS, EOS, PAD, UNK
+from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD, UNK
+from pysimt_sac.engine.decoding.greedy import greedy_search, greedy_stream
+from pysimt_sac.engine.decoding.search import beam_search, sample
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 
 MAX_LEN = 4

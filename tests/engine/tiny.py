@@ -3,10 +3,10 @@
 import numpy as np
 import torch
 
-from pysimt_sac.engine.config import Options
-from pysimt_sac.engine.corpus import Text
-from pysimt_sac.engine.nmt import SimultaneousNMT
-from pysimt_sac.engine.vocabulary import SPECIAL_TOKENS, Vocabulary
+from pysimt_sac.engine.config.parser import Options
+from pysimt_sac.engine.data.corpus import Text
+from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS, Vocabulary
+from pysimt_sac.engine.network.nmt import SimultaneousNMT
 
 
 def tiny_vocabulary(n_words):

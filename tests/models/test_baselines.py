@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
-from pysimt_sac.engine.vocabulary import EOS
+from pysimt_sac.engine.data.vocabulary import EOS
 from pysimt_sac.models.mrt import different
 from tests.models import task
 from tests.models.runs import equal, lines, points, train, train_actor

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from pysimt_sac.engine.protocol import select_states
-from pysimt_sac.engine.vocabulary import BOS, EOS
+from pysimt_sac.engine.data.vocabulary import BOS, EOS
+from pysimt_sac.engine.decoding.protocol import select_states
 from pysimt_sac.models import REINFORCENMT
 from pysimt_sac.rewards import reward
 from pysimt_sac.rl.losses import policy

@@ -23,8 +23,8 @@ from pysimt.utils.device import DeviceManager
 DeviceManager("cpu")
 from pysimt.config import Options as PysimtOptions
 from pysimt.models import SimultaneousNMT as PysimtModel
-from pysimt_sac.engine.config import read_config
-from pysimt_sac.engine.nmt import SimultaneousNMT
+from pysimt_sac.engine.config.parser import read_config
+from pysimt_sac.engine.network.nmt import SimultaneousNMT
 
 path = sys.argv[1]
 theirs = PysimtModel(PysimtOptions(path, []))
@@ -72,7 +72,7 @@ if host.name() == "pysimt":
     assert not hasattr(model.dec, "unroll")
 else:
     import pysimt_sac.models
-    from pysimt_sac.engine.translation import load_model
+    from pysimt_sac.engine.decoding.translation import load_model
     model = load_model(load_checkpoint(checkpoint), torch.device("cpu"), overrides)
     assert hasattr(model.dec, "unroll")
 scores = []

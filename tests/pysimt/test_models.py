@@ -5,8 +5,8 @@ import json
 import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers our models
-from pysimt_sac.engine.options import defaults
-from pysimt_sac.engine.registry import MODELS
+from pysimt_sac.engine.config.options import defaults
+from pysimt_sac.engine.config.registry import MODELS
 from tests.pysimt.hosts import (
     NEEDS_PYSIMT,
     pysimt_commands,

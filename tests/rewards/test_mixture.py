@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from pysimt_sac.engine.options import read_section
-from pysimt_sac.engine.registry import REWARDS
+from pysimt_sac.engine.config.options import read_section
+from pysimt_sac.engine.config.registry import REWARDS
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, by_step, permute, reward
 from pysimt_sac.rewards.mixture import parse_mixture

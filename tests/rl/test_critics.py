@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 import torch
 
-from pysimt_sac.engine.options import ModelOptions
-from pysimt_sac.engine.vocabulary import PAD
+from pysimt_sac.engine.config.options import ModelOptions
+from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.rl.critics import Critic
 from pysimt_sac.rl.losses import critic_loss
 from pysimt_sac.rl.steps import Steps

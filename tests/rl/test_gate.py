@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pysimt_sac.engine.vocabulary import EOS
+from pysimt_sac.engine.data.vocabulary import EOS
 from pysimt_sac.models import MLENMT
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl.gate import Gate, GateReport
@@ -101,7 +101,7 @@ def test_a_rollout_begins_with_the_words_that_are_forced(actor):
 
 
 def test_without_a_generator_a_rollout_is_greedy(actor):
-    from pysimt_sac.engine.greedy import greedy_search
+    from pysimt_sac.engine.decoding.greedy import greedy_search
 
     batch = next(iter(actor.validation_batches(16)))
     rollout = sample_rollout(actor.dec, actor.states_of(batch), torch.full((16,), 7), None)

@@ -7,7 +7,7 @@ with a preference for A. The best is B; without a look ahead (gamma = 0) it is A
 import pytest
 import torch
 
-from pysimt_sac.engine.vocabulary import BOS, EOS
+from pysimt_sac.engine.data.vocabulary import BOS, EOS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.replay import Experience, Replay
 from pysimt_sac.rl.steps import Steps

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
+from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
 from pysimt_sac.models import MLENMT
 from pysimt_sac.rl.losses import policy
 from pysimt_sac.rl.rollout import network_mode, sample_rollout, step_limits

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from pysimt_sac.engine import output
-from pysimt_sac.engine.protocol import select_states
+from pysimt_sac.engine.decoding.protocol import select_states
+from pysimt_sac.engine.network import output
 from pysimt_sac.models import REINFORCENMT
 from pysimt_sac.rl import losses, scoring
 from pysimt_sac.rl.baseline import LearntBaseline

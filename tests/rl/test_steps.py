@@ -2,7 +2,7 @@
 
 import torch
 
-from pysimt_sac.engine.nmt import real_positions
+from pysimt_sac.engine.network.nmt import real_positions
 from pysimt_sac.rl.steps import Steps
 
 # <bos> a <eos> | <bos> a b <eos> | <bos> <eos>: two, three and one steps

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from pysimt_sac.engine.vocabulary import EOS, PAD
+from pysimt_sac.engine.data.vocabulary import EOS, PAD
 from pysimt_sac.models import MLENMT
 from pysimt_sac.rewards import Rewarder, RewardOptions, Translations
 from pysimt_sac.rl import losses

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from pysimt_sac.engine.checkpoint import find_checkpoint, keep_prefixes, load_checkpoint, load_weights
-from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.errors import UserError
 
 

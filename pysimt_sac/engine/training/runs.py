@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pysimt_sac.engine.checkpoint import load_state
-from pysimt_sac.engine.config import Options, result_changing_differences
+from pysimt_sac.engine.config.parser import Options, result_changing_differences
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import kind_of, make_folder, remove_leftovers, why
 

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.config import Options, parse_direction
-from pysimt_sac.engine.corpus import Batch, ParallelCorpus, Text, find_files, read_sentences
-from pysimt_sac.engine.layers import ConditionalGRUDecoder, RecurrentEncoder, States
+from pysimt_sac.engine.config.options import ModelOptions, defaults, read_section
+from pysimt_sac.engine.config.parser import Options, parse_direction
+from pysimt_sac.engine.config.registry import MODELS
+from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, find_files, read_sentences
+from pysimt_sac.engine.data.vocabulary import BOS, PAD, Vocabulary
 from pysimt_sac.engine.metrics import Metric
-from pysimt_sac.engine.options import ModelOptions, defaults, read_section
-from pysimt_sac.engine.output import linear_cross_entropy
-from pysimt_sac.engine.registry import MODELS
-from pysimt_sac.engine.vocabulary import BOS, PAD, Vocabulary
+from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, States
+from pysimt_sac.engine.network.output import linear_cross_entropy
 from pysimt_sac.errors import UserError, did_you_mean
 
 

@@ -7,10 +7,10 @@ import torch
 
 from pysimt_sac import __version__
 from pysimt_sac.engine.checkpoint import state_fits
-from pysimt_sac.engine.config import plain
-from pysimt_sac.engine.options import TrainOptions
-from pysimt_sac.engine.progress import Progress
-from pysimt_sac.engine.runs import Run
+from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.config.parser import plain
+from pysimt_sac.engine.training.progress import Progress
+from pysimt_sac.engine.training.runs import Run
 
 
 def count_parameters(model: torch.nn.Module) -> str:

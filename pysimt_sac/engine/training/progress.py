@@ -3,8 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.metrics import Metric
-from pysimt_sac.engine.options import TrainOptions
 
 
 @dataclass

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from pysimt_sac.engine.vocabulary import PAD, Vocabulary
+from pysimt_sac.engine.data.vocabulary import PAD, Vocabulary
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import kind_of, read_lines
 

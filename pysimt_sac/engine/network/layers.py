@@ -12,10 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from pysimt_sac.engine.options import ModelOptions
-from pysimt_sac.engine.output import Dropout
-from pysimt_sac.engine.recurrence import ConditionalGRU, DecoderWeights, run_gru_layer
-from pysimt_sac.engine.vocabulary import PAD
+from pysimt_sac.engine.config.options import ModelOptions
+from pysimt_sac.engine.data.vocabulary import PAD
+from pysimt_sac.engine.network.output import Dropout
+from pysimt_sac.engine.network.recurrence import ConditionalGRU, DecoderWeights, run_gru_layer
 
 States = dict[str, tuple[Tensor, Tensor]]
 MASKED = -1e8  # the attention score of a padded position, as in pysimt

@@ -11,15 +11,15 @@ import torch
 from tqdm import tqdm
 
 from pysimt_sac.engine.checkpoint import Checkpoint, load_weights
-from pysimt_sac.engine.config import Options, find_model, parse_direction, plugin_modules
-from pysimt_sac.engine.corpus import Batch, ParallelCorpus, Text, check_length
-from pysimt_sac.engine.filters import FilterChain
-from pysimt_sac.engine.greedy import greedy_stream
-from pysimt_sac.engine.options import TrainOptions, read_section
-from pysimt_sac.engine.preparation import build_layers, memory_named
-from pysimt_sac.engine.registry import load_plugin_modules
-from pysimt_sac.engine.search import Hypothesis, beam_search, sample
-from pysimt_sac.engine.vocabulary import Vocabulary
+from pysimt_sac.engine.config.options import TrainOptions, read_section
+from pysimt_sac.engine.config.parser import Options, find_model, parse_direction, plugin_modules
+from pysimt_sac.engine.config.registry import load_plugin_modules
+from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, check_length
+from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.engine.data.vocabulary import Vocabulary
+from pysimt_sac.engine.decoding.greedy import greedy_stream
+from pysimt_sac.engine.decoding.search import Hypothesis, beam_search, sample
+from pysimt_sac.engine.network.preparation import build_layers, memory_named
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import decode_line, kind_of, require_writable, why, write_lines
 

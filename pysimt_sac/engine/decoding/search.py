@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.layers import States
-from pysimt_sac.engine.protocol import ProtocolStepper
-from pysimt_sac.engine.stepper import Stepper
-from pysimt_sac.engine.vocabulary import BOS, EOS, PAD
+from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
+from pysimt_sac.engine.decoding.protocol import ProtocolStepper
+from pysimt_sac.engine.decoding.stepper import Stepper
+from pysimt_sac.engine.network.layers import States
 
 Chooser = Callable[[Tensor, Tensor, int], Tensor]
 

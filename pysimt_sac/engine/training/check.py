@@ -10,16 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.corpus import ParallelCorpus
-from pysimt_sac.engine.journal import logger
-from pysimt_sac.engine.optim import Optimizer
-from pysimt_sac.engine.options import TrainOptions
-from pysimt_sac.engine.preparation import build_layers, memory_named, prepare_weights
-from pysimt_sac.engine.randomness import fix_seeds
-from pysimt_sac.engine.report import count_parameters, describe_finished
-from pysimt_sac.engine.runs import Run, find_state, run_folder
-from pysimt_sac.engine.validation import Validator
-from pysimt_sac.engine.vocabulary import UNK
+from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.data.corpus import ParallelCorpus
+from pysimt_sac.engine.data.vocabulary import UNK
+from pysimt_sac.engine.network.preparation import build_layers, memory_named, prepare_weights
+from pysimt_sac.engine.training.journal import logger
+from pysimt_sac.engine.training.optim import Optimizer
+from pysimt_sac.engine.training.randomness import fix_seeds
+from pysimt_sac.engine.training.runs import Run, find_state, run_folder
+from pysimt_sac.engine.training.startup import count_parameters, describe_finished
+from pysimt_sac.engine.training.validation import Validator
 from pysimt_sac.errors import UserError
 
 

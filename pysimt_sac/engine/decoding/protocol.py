@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.vocabulary import BOS, PAD, UNK
+from pysimt_sac.engine.data.vocabulary import BOS, PAD, UNK
 
 
 class ProtocolStepper:

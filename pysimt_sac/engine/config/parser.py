@@ -13,8 +13,8 @@ from configparser import Error as ConfigParserError
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.engine.options import ModelOptions, TrainOptions, defaults, names, read_section
-from pysimt_sac.engine.registry import MODELS, load_plugin_modules
+from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, defaults, names, read_section
+from pysimt_sac.engine.config.registry import MODELS, load_plugin_modules
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.files import read_lines
 

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.protocol import ProtocolStepper
-from pysimt_sac.engine.search import FULL_ENOUGH, Hypothesis, device_of, encoded, stepper_for
-from pysimt_sac.engine.stepper import Stepper
-from pysimt_sac.engine.vocabulary import BOS, EOS
+from pysimt_sac.engine.data.vocabulary import BOS, EOS
+from pysimt_sac.engine.decoding.protocol import ProtocolStepper
+from pysimt_sac.engine.decoding.search import FULL_ENOUGH, Hypothesis, device_of, encoded, stepper_for
+from pysimt_sac.engine.decoding.stepper import Stepper
 
 
 @dataclass

@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pysimt_sac.engine.layers import MASKED, Memory, States
-from pysimt_sac.engine.recurrence import gru_cell, in_blocks, n_blocks, rows_in_blocks
-from pysimt_sac.engine.vocabulary import BOS, PAD, UNK
+from pysimt_sac.engine.data.vocabulary import BOS, PAD, UNK
+from pysimt_sac.engine.network.layers import MASKED, Memory, States
+from pysimt_sac.engine.network.recurrence import gru_cell, in_blocks, n_blocks, rows_in_blocks
 
 GATE_BLOCKS = 4  # most blocks of a gate, on a CPU
 OUTPUT_BLOCKS = range(24, 11, -1)  # blocks of the vocabulary: the first that divide it, or else the last

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from pysimt_sac.engine.corpus import Batch, ParallelCorpus, read_sentences
-from pysimt_sac.engine.filters import FilterChain
-from pysimt_sac.engine.greedy import greedy_stream
+from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.config.registry import METRICS
+from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, read_sentences
+from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.engine.decoding.greedy import greedy_stream
+from pysimt_sac.engine.decoding.search import Hypothesis, beam_search
 from pysimt_sac.engine.metrics import Metric, ScoredBy
-from pysimt_sac.engine.options import TrainOptions
-from pysimt_sac.engine.registry import METRICS
-from pysimt_sac.engine.search import Hypothesis, beam_search
 from pysimt_sac.errors import UserError
 
 Watch = Callable[[Iterable[Batch]], Iterator[Batch]]

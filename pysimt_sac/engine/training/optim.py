@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import lr_scheduler
 
-from pysimt_sac.engine.options import TrainOptions
+from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.errors import UserError
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {

@@ -13,17 +13,17 @@ import torch
 from tqdm import tqdm
 
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_state, state_fits
-from pysimt_sac.engine.interrupts import Interrupted, Interrupts
-from pysimt_sac.engine.journal import Journal
+from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.metrics import Metric
-from pysimt_sac.engine.optim import Optimizer
-from pysimt_sac.engine.options import TrainOptions
-from pysimt_sac.engine.preparation import build_layers, is_out_of_memory, memory_named, prepare_weights
-from pysimt_sac.engine.progress import Progress
-from pysimt_sac.engine.randomness import draw_seed, fix_seeds, random_states, restore_random_states
-from pysimt_sac.engine.report import describe_host
-from pysimt_sac.engine.runs import Run
-from pysimt_sac.engine.validation import Validator
+from pysimt_sac.engine.network.preparation import build_layers, is_out_of_memory, memory_named, prepare_weights
+from pysimt_sac.engine.training.interrupts import Interrupted, Interrupts
+from pysimt_sac.engine.training.journal import Journal
+from pysimt_sac.engine.training.optim import Optimizer
+from pysimt_sac.engine.training.progress import Progress
+from pysimt_sac.engine.training.randomness import draw_seed, fix_seeds, random_states, restore_random_states
+from pysimt_sac.engine.training.runs import Run
+from pysimt_sac.engine.training.startup import describe_host
+from pysimt_sac.engine.training.validation import Validator
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import make_folder, why
 

@@ -1,0 +1,1 @@
+"""Translating with a trained network: greedy, beam and sampling searches."""

@@ -1,0 +1,1 @@
+"""The translation network: layers, their gradients, the output layer, and `SimultaneousNMT`."""

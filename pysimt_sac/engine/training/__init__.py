@@ -1,0 +1,1 @@
+"""The training loop and what it needs: optimiser, validation, journal, run folders, resuming."""
