@@ -7,8 +7,8 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-from pysimt_sac import host
 from pysimt_sac.files import why
+from pysimt_sac.hosts import choice
 
 OURS, THEIRS = "pysimt_sac", "pysimt itself"
 
@@ -19,11 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Say it line by line."""
-    print(f"Host:              {host.describe()}")
-    value = os.environ.get(host.VARIABLE)
+    print(f"Host:              {choice.describe()}")
+    value = os.environ.get(choice.VARIABLE)
     meaning = "pysimt if it is installed, else the embedded engine"
-    print(f"{host.VARIABLE}:   {value or f'not set (auto: {meaning})'}")
-    print(f"pysimt:            {host.pysimt_folder() or 'not installed in this environment'}")
+    print(f"{choice.VARIABLE}:   {value or f'not set (auto: {meaning})'}")
+    print(f"pysimt:            {choice.pysimt_folder() or 'not installed in this environment'}")
     for line in describe_command(find_script()):
         print(line)
     return 0

@@ -21,11 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train on the host that is installed."""
-    from pysimt_sac import host
+    from pysimt_sac.hosts import choice
 
-    if host.name() == "pysimt":
-        manager = host.reserve_device(args.device_id)
-        from pysimt_sac.bridge import train
+    if choice.name() == "pysimt":
+        manager = choice.reserve_device(args.device_id)
+        from pysimt_sac.hosts.pysimt_host import train
 
         return train(args, manager)
     return train_embedded(args)
@@ -34,13 +34,14 @@ def run(args: argparse.Namespace) -> int:
 def train_embedded(args: argparse.Namespace) -> int:
     """Train in the embedded engine."""
     import pysimt_sac.models  # noqa: F401 - registers our models
-    from pysimt_sac.engine.config.parser import check_config, find_model, read_config
+    from pysimt_sac.engine.config.parser import check_config, read_config
     from pysimt_sac.engine.device import choose_device
     from pysimt_sac.engine.training.interrupts import Interrupted
     from pysimt_sac.engine.training.journal import log_to_console, logger
     from pysimt_sac.engine.training.runs import open_run
     from pysimt_sac.engine.training.startup import describe_finished, describe_start
     from pysimt_sac.engine.training.trainer import Trainer
+    from pysimt_sac.hosts.embedded import build_model
 
     log_to_console()
     device = choose_device(args.device_id)
@@ -48,7 +49,7 @@ def train_embedded(args: argparse.Namespace) -> int:
     train_options, warnings = check_config(options)
     for warning in warnings:
         logger.warning(f"Warning: {warning}")
-    model = find_model(train_options.model_type, "[train] model_type")(opts=options)
+    model = build_model(options)
     if args.check:
         from pysimt_sac.engine.training.check import check_training
 

@@ -61,10 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Translate on the host that is installed."""
-    from pysimt_sac import host
+    from pysimt_sac.hosts import choice
 
     check_arguments(args)
-    if host.name() == "pysimt":
+    if choice.name() == "pysimt":
         return translate_in_pysimt(args)
     return translate_embedded(args)
 
@@ -113,16 +113,18 @@ def translate_standard_input(translator: "Translator") -> int:
 
 def translate_in_pysimt(args: argparse.Namespace) -> int:
     """Translate with pysimt's model: splits in its own translator, standard input in the engine's."""
-    from pysimt_sac import host
+    from pysimt_sac.hosts import choice
 
-    manager = host.reserve_device(args.device_id)
-    from pysimt_sac.bridge import load_translator
+    manager = choice.reserve_device(args.device_id)
     from pysimt_sac.engine.decoding.translation import Translator
+    from pysimt_sac.hosts.pysimt_host import load_translator
+    from pysimt_sac.hosts.pysimt_stepper import SearchablePysimtModel
 
     search = search_options(args)
     theirs = load_translator(args, search)
     if not args.splits:
-        return translate_standard_input(Translator(theirs.model, search, manager.dev, not args.disable_filters))
+        model = SearchablePysimtModel(theirs.model)
+        return translate_standard_input(Translator(model, search, manager.dev, not args.disable_filters))
     theirs()
     return 0
 

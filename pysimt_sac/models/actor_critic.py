@@ -1,61 +1,96 @@
 """`ACNMT`: actor-critic for sequence prediction (Bahdanau et al. 2017).
 
-Translations are sampled from the *delayed actor*, a slow copy p' of the actor. One critic, which reads the reference,
-learns Q towards r + E_p' Q', with Q' its own slow copy; a penalty keeps the Q of words that are never sampled near the
-others. The actor maximises its expected Q. There is no entropy and no memory: every update plays its own batch.
+The behaviour policy is the *delayed actor* p', a target network of the actor. One critic, which reads the reference,
+learns Q towards r + E_p' Q', with Q' its target network; a penalty keeps the Q of words that are never sampled near the
+others. The actor maximises its expected Q. There is no entropy term and no replay buffer.
 """
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pysimt_sac.engine.config.options import ModelOptions, option
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.models.base import RLModel
+import torch
+
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.learner import ActorLoss, CriticLearner
-from pysimt_sac.rl.options import CriticOptions, RLOptions
-from pysimt_sac.rl.targets import SlowActor
+from pysimt_sac.rl.actor import policy_at_steps
+from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
+from pysimt_sac.rl.collector import Collector
+from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, TargetNetwork, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.diagnostics import gate_lines
+from pysimt_sac.rl.setup import RLOptions, Setup
 
 
 @dataclasses.dataclass(frozen=True)
 class ACOptions:
     """The keys of `[model]` that only this actor-critic has."""
 
-    tau: float = option(0.001, "speed of the slow critic", above=0, maximum=1)
-    actor_tau: float = option(0.001, "speed of the delayed actor, which samples", above=0, maximum=1)
+    tau: float = option(0.001, "Polyak averaging of the critic's target network", above=0, maximum=1)
+    actor_tau: float = option(0.001, "Polyak averaging of the delayed actor, which samples", above=0, maximum=1)
     spread_weight: float = option(0.001, "weight of the penalty on the spread of Q over the words", minimum=0)
 
 
-@MODELS.register("ACNMT")
-class ACNMT(RLModel):
-    """The actor; its slow copy and the critic are in its `ACLearner`."""
+@algorithm("ACNMT")
+class ActorCritic(Algorithm):
+    """Actor-critic with a delayed actor."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (ModelOptions, RLOptions, RewardOptions, CriticOptions, ACOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, CriticOptions, ACOptions)
 
-    def make_learner(self) -> "ACLearner":
-        """Built when training begins."""
-        return ACLearner(self)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.options, self.critic_options = setup.read(ACOptions), setup.read(CriticOptions)
+        self.collector: Collector = Collector(setup)
+        self.critics = CriticEnsemble.build(setup, self.critic_options, n_critics=1, tau=self.options.tau)
+        self.delayed = TargetNetwork(self.actor.networks)
+        self.behaviour = self.actor.with_networks(self.delayed.network)
+        self.parts = {"collector": self.collector, "critics": self.critics, "delayed_actor": self.delayed}
 
+    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+        """Roll out the delayed actor; one step of the critic; the actor's loss."""
+        actor, behaviour, options = self.actor, self.behaviour, self.critic_options
+        stage, dropout = options.stage(epoch), self.common.rollout_dropout
+        self.delayed.polyak_update(self.options.actor_tau)
+        experience = self.collector.collect(behaviour, batch, 0.0, update)
 
-class ACLearner(CriticLearner):
-    """One update of actor and critic; see the top of this file."""
+        # Both policies at the states of the experience
+        hypotheses = experience.words_TB, experience.lengths_B.cpu(), options.support, options.support_least
+        with behaviour.training_mode(dropout), torch.no_grad():
+            delayed_policy = policy_at_steps(behaviour, behaviour.encode(batch), *hypotheses)
+        with actor.training_mode(dropout), torch.set_grad_enabled(stage.trains_actor):
+            encoded = actor.encode(batch)
+            policy = policy_at_steps(actor, encoded, *hypotheses)
+            nll = actor.nll(encoded, experience.reference_RB) if stage.trains_actor else None
 
-    def __init__(self, model: ACNMT) -> None:
-        self.options: ACOptions = model.read_options(ACOptions)
-        super().__init__(model, n_critics=1, tau=self.options.tau)
-        self.delayed = SlowActor(model)
-        self.parts["delayed_actor"] = self.delayed
+        # Critic targets: q_t = r_t + sum_a p'(a) Q'(s_{t+1}, a)
+        returns_N = monte_carlo_returns(experience, delayed_policy, options.gamma, alpha=0.0)
+        target_N = returns_N
+        if not stage.monte_carlo:
+            target_N = self.critics.bootstrapped_targets(experience, delayed_policy, options.gamma, alpha=0.0)
 
-    def loss(self, batch: Any, update: int, epoch: int) -> ActorLoss:
-        """Play by the delayed actor; teach the critic; then the actor's loss."""
-        self.delayed.follow(self.options.actor_tau)  # what the actor learnt in the update before
-        experience = self.player.play(self.delayed.model, batch, float(self.alpha), update)
-        delayed = self.choices(self.delayed.model, experience, gradient=False)
-        target_N, returns_N = self.wanted(experience, delayed, epoch)
-        choices = self.choices(self.model, experience, gradient=self.stage(epoch) == self.JOINTLY)
-        q_INA, q_IN = self.q_of(experience, choices)
+        # Critic step, with a penalty on the spread of Q over the words
+        readouts = self.critics.readouts(experience, policy.steps)
+        q_INA = self.critics.q_of_actions(readouts, policy.support)
+        q_IN = self.critics.q_of_taken(readouts, policy.taken_N)
         penalty = self.options.spread_weight * losses.spread_penalty(q_INA[0])
-        self.teach(losses.critic_loss(q_IN, target_N) + penalty, epoch)
-        self.note(q_IN, target_N, returns_N, choices.log_pi_NA)
-        return self.actor_loss(choices, q_INA)
+        critic_loss = losses.critic_loss(q_IN, target_N) + penalty
+        gradient_norm = self.critics.step(critic_loss, stage.critic_lr)
+        self.critics.polyak_update(1.0 if stage.monte_carlo else None)
+        self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
+        self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
+
+        # Actor loss
+        if nll is None:
+            return ActorLoss({}, len(policy.steps))
+        self.metrics["mle_loss"] = nll.detach()
+        reinforcement = losses.actor_loss(policy.log_pi_NA, q_INA, alpha=0.0)
+        terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}
+        return ActorLoss(terms, len(policy.steps))
+
+    def stage(self, epoch: int) -> str:
+        """The critic alone, then actor and critic."""
+        return self.critic_options.stage(epoch).name
+
+    def begin_stage(self, stage: str) -> list[str]:
+        """Examine the critic before the actor follows it."""
+        return gate_lines(self.setup, self.collector, self.critics, stage, alpha=0.0)

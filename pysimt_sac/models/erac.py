@@ -1,62 +1,91 @@
 """`ERACNMT`: entropy-regularised actor-critic (Dai et al. 2018).
 
 Like Soft Actor-Critic, the value of a state counts the entropy of the policy there; unlike it, there is one critic, no
-memory, and every update learns from what the actor has just sampled. A variance term keeps the Q of words that are
-never sampled near the others. The paper's tau is `alpha` here, as in Soft Actor-Critic; `tau` is the speed of the slow
-critic.
+replay buffer, and every update is on-policy. A variance term keeps the Q of words that are never sampled near the
+others. The paper's tau is `alpha` here, as in Soft Actor-Critic; `tau` is that of the target network.
 """
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pysimt_sac.engine.config.options import ModelOptions, option
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.models.base import RLModel
+import torch
+
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.learner import ActorLoss, CriticLearner
-from pysimt_sac.rl.options import CriticOptions, RLOptions
+from pysimt_sac.rl.actor import policy_at_steps
+from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
+from pysimt_sac.rl.collector import Collector
+from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.diagnostics import gate_lines
+from pysimt_sac.rl.setup import RLOptions, Setup
 
 
 @dataclasses.dataclass(frozen=True)
 class ERACOptions:
     """The keys of `[model]` that only this actor-critic has."""
 
-    alpha: float = option(0.045, "weight of the entropy", minimum=0)
-    tau: float = option(0.001, "speed of the slow critic", above=0, maximum=1)
+    alpha: float = option(0.045, "temperature: weight of the entropy", minimum=0)
+    tau: float = option(0.001, "Polyak averaging of the critic's target network", above=0, maximum=1)
     variance_weight: float = option(0.001, "weight of the variance of Q over the words", minimum=0)
 
 
-@MODELS.register("ERACNMT")
-class ERACNMT(RLModel):
-    """The actor; the critic is in its `ERACLearner`."""
+@algorithm("ERACNMT")
+class ERAC(Algorithm):
+    """Entropy-regularised actor-critic."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (ModelOptions, RLOptions, RewardOptions, CriticOptions, ERACOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, CriticOptions, ERACOptions)
 
-    def make_learner(self) -> "ERACLearner":
-        """Built when training begins."""
-        return ERACLearner(self)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.options, self.critic_options = setup.read(ERACOptions), setup.read(CriticOptions)
+        self.collector: Collector = Collector(setup)
+        self.critics = CriticEnsemble.build(setup, self.critic_options, n_critics=1, tau=self.options.tau)
+        self.parts = {"collector": self.collector, "critics": self.critics}
 
+    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+        """Roll out; one step of the critic; the actor's loss."""
+        actor, options, alpha = self.actor, self.critic_options, self.options.alpha
+        stage = options.stage(epoch)
+        experience = self.collector.collect(actor, batch, alpha, update)
 
-class ERACLearner(CriticLearner):
-    """One update of actor and critic; see the top of this file."""
+        # The policy at the states of the experience, over its support
+        with actor.training_mode(self.common.rollout_dropout), torch.set_grad_enabled(stage.trains_actor):
+            encoded = actor.encode(batch)
+            hypotheses = experience.words_TB, experience.lengths_B.cpu(), options.support, options.support_least
+            policy = policy_at_steps(actor, encoded, *hypotheses)
+            nll = actor.nll(encoded, experience.reference_RB) if stage.trains_actor else None
 
-    def __init__(self, model: ERACNMT) -> None:
-        self.options: ERACOptions = model.read_options(ERACOptions)
-        super().__init__(model, n_critics=1, tau=self.options.tau)
+        # Critic targets: r_t + sum_a pi(a) [Qbar(s_{t+1}, a) - alpha log pi(a)]
+        returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)
+        target_N = returns_N
+        if not stage.monte_carlo:
+            target_N = self.critics.bootstrapped_targets(experience, policy, options.gamma, alpha)
 
-    @property
-    def alpha(self) -> float:
-        """The weight of the entropy."""
-        return self.options.alpha
-
-    def loss(self, batch: Any, update: int, epoch: int) -> ActorLoss:
-        """Play; teach the critic; then the actor's loss."""
-        experience = self.player.play(self.model, batch, self.alpha, update)
-        choices = self.choices(self.model, experience, gradient=self.stage(epoch) == self.JOINTLY)
-        q_INA, q_IN = self.q_of(experience, choices)
-        target_N, returns_N = self.wanted(experience, choices, epoch)
+        # Critic step, with the variance of Q over the words
+        readouts = self.critics.readouts(experience, policy.steps)
+        q_INA = self.critics.q_of_actions(readouts, policy.support)
+        q_IN = self.critics.q_of_taken(readouts, policy.taken_N)
         variance = self.options.variance_weight * losses.variance_penalty(q_INA[0])
-        self.teach(0.5 * losses.critic_loss(q_IN, target_N) + variance, epoch)
-        self.note(q_IN, target_N, returns_N, choices.log_pi_NA)
-        return self.actor_loss(choices, q_INA)
+        critic_loss = 0.5 * losses.critic_loss(q_IN, target_N) + variance
+        gradient_norm = self.critics.step(critic_loss, stage.critic_lr)
+        self.critics.polyak_update(1.0 if stage.monte_carlo else None)
+        self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
+        self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
+
+        # Actor loss
+        if nll is None:
+            return ActorLoss({}, len(policy.steps))
+        self.metrics["mle_loss"] = nll.detach()
+        reinforcement = losses.actor_loss(policy.log_pi_NA, q_INA, alpha)
+        terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}
+        return ActorLoss(terms, len(policy.steps))
+
+    def stage(self, epoch: int) -> str:
+        """The critic alone, then actor and critic."""
+        return self.critic_options.stage(epoch).name
+
+    def begin_stage(self, stage: str) -> list[str]:
+        """Examine the critic before the actor follows it."""
+        return gate_lines(self.setup, self.collector, self.critics, stage, self.options.alpha)

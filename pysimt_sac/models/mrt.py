@@ -1,74 +1,74 @@
 """`MRTNMT`: minimum risk training (Shen et al. 2016).
 
-The candidates of a source are its reference and `n_samples` sampled translations, each counted once. Their
-probabilities, flattened to the power `mrt_sharpness` and normalised over the candidates, are shifted towards those that
-earn most. (The figures of sampled translations in the log have the reference among them.)
+The candidates of a source are its reference and `n_samples` sampled hypotheses, each counted once. Their probabilities,
+flattened to the power `mrt_sharpness` and normalised over the candidates, are shifted towards those with the highest
+returns. (The metrics of sampled hypotheses in the log have the reference among them.)
 """
 
 import dataclasses
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.config.options import ModelOptions, option
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.models.base import RLModel
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.learner import ActorLoss, Learner
-from pysimt_sac.rl.options import RLOptions
-from pysimt_sac.rl.scoring import rescore
+from pysimt_sac.rl.actor import select_encoded
+from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
+from pysimt_sac.rl.collector import Collector, return_metrics
+from pysimt_sac.rl.rollout import Steps
+from pysimt_sac.rl.setup import RLOptions, Setup
 
 
 @dataclasses.dataclass(frozen=True)
 class MRTOptions:
     """The keys of `[model]` that only minimum risk training has."""
 
-    n_samples: int = option(20, "translations sampled of each source, beside its reference", minimum=1)
+    n_samples: int = option(20, "hypotheses sampled of each source, beside its reference", minimum=1)
     mrt_sharpness: float = option(0.005, "power of the candidates' probabilities", above=0)
 
 
-@MODELS.register("MRTNMT")
-class MRTNMT(RLModel):
-    """The actor; nothing else learns."""
+@algorithm("MRTNMT")
+class MRT(Algorithm):
+    """Minimum risk over a set of candidates."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (ModelOptions, RLOptions, RewardOptions, MRTOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, MRTOptions)
 
-    def make_learner(self) -> "MRTLearner":
-        """Built when training begins."""
-        return MRTLearner(self)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.options = setup.read(MRTOptions)
+        self.collector: Collector = Collector(setup)
+        self.parts = {"collector": self.collector}
 
-
-class MRTLearner(Learner):
-    """One update of minimum risk training; see the top of this file."""
-
-    def __init__(self, model: MRTNMT) -> None:
-        super().__init__(model)
-        self.options: MRTOptions = model.read_options(MRTOptions)
-
-    def loss(self, batch: Any, update: int, epoch: int) -> ActorLoss:
-        """Sample, leave out what is there twice, score the rest with gradient."""
-        model, common, each = self.model, self.common, self.options.n_samples + 1
-        reference_TB = batch[model.tl][1:]
-        forced_TB = torch.zeros_like(reference_TB).repeat_interleave(each, 1)
-        forced_TB[:, ::each] = reference_TB  # the first candidate of each source is given
-        played = self.player.play(model, batch, math.nan, update, each, forced_TB)
-        columns_C = different(played.words_TB, each).to(self.device)
-        candidates, sentences_C = played.select(columns_C), columns_C // each
-        dropout, with_nll = common.rollout_dropout, common.lambda_mle > 0
-        scored = rescore(model, batch, candidates, sentences_C, dropout, with_nll)
-        returns_C = candidates.scores_B
-        risk = losses.risk_loss(scored.log_pi_B, returns_C, sentences_C, batch.size, self.options.mrt_sharpness)
-        self.figures |= {**scored.figures(returns_C), "candidates": len(columns_C) / batch.size}
+    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+        """Sample candidates, remove duplicates, score the rest with gradient."""
+        actor, common, n_candidates = self.actor, self.common, self.options.n_samples + 1
+        reference_TB = batch[actor.target][1:]
+        forced_TB = torch.zeros_like(reference_TB).repeat_interleave(n_candidates, 1)
+        forced_TB[:, ::n_candidates] = reference_TB  # the first candidate of each source is the reference
+        sampled = self.collector.collect(actor, batch, math.nan, update, n_candidates, forced_TB)
+        columns_C = unique_columns(sampled.words_TB, n_candidates).to(actor.device)
+        candidates, sentences_C = sampled.select(columns_C), columns_C // n_candidates
+        steps = Steps.of(candidates.lengths_B.cpu(), actor.device)
+        with actor.training_mode(common.rollout_dropout):
+            encoded = actor.encode(batch)
+            nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
+            taken = actor.taken_words(select_encoded(encoded, sentences_C), candidates.words_TB, steps)
+        returns_C, log_pi_C = candidates.returns_B, steps.pad(taken.log_pi_N).sum(0)
+        risk = losses.risk_loss(log_pi_C, returns_C, sentences_C, batch.size, self.options.mrt_sharpness)
         terms = {"rl": common.lambda_rl * risk}
-        if scored.nll is not None:
-            terms["mle"] = common.lambda_mle * scored.nll
-        return ActorLoss(terms, int((model.host_lengths(batch, model.tl) - 1).sum()))
+        if nll is not None:
+            terms["mle"] = common.lambda_mle * nll
+            self.metrics["mle_loss"] = nll.detach()
+        self.metrics |= return_metrics(returns_C, taken.entropy_N)
+        self.metrics["candidates"] = len(columns_C) / batch.size
+        return ActorLoss(terms, int((batch.lengths[actor.target] - 1).sum()))
 
 
-def different(words_TC: Tensor, each: int) -> Tensor:
-    """The columns that hold no translation for the second time; each: columns of one source, side by side."""
+def unique_columns(words_TC: Tensor, each: int) -> Tensor:
+    """The columns that do not repeat an earlier hypothesis of their source; each: columns per source, side by side."""
     first = {(column // each, *words): column for column, words in reversed([*enumerate(words_TC.t().tolist())])}
     return torch.tensor(sorted(first.values()))

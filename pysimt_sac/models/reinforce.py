@@ -1,30 +1,31 @@
-"""`REINFORCENMT`: the plain policy gradient on whole translations (Williams 1992), with a choice of baselines.
+"""`REINFORCENMT`: the policy gradient on whole hypotheses (Williams 1992), with a choice of baselines.
 
-Every update samples `n_samples` translations of each source, and makes those likelier that earned more than the
-baseline, and the others less likely. No baseline changes the expected gradient, because none knows its own sample:
+Every update samples `n_samples` hypotheses of each source, and raises the probability of those whose return exceeds the
+baseline. No baseline biases the gradient, because none depends on its own sample:
 
 - `no`: none;
-- `mean`: the mean of the source's other samples (leave-one-out); with one sample, of the batch's other translations;
-- `greedy`: what the source's greedy translation earns (self-critical training);
-- `learnt`: a linear function of the decoder's state, before each word (`rl/baseline.py`).
+- `mean`: the mean return of the source's other samples (leave-one-out), of the batch's others if n_samples is 1;
+- `greedy`: the return of the source's greedy hypothesis (self-critical training);
+- `learnt`: a linear function of the decoder's state, before each word.
 """
 
 import dataclasses
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.config.options import ModelOptions, option
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.models.base import RLModel
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.baseline import LearntBaseline
-from pysimt_sac.rl.learner import ActorLoss, Learner
-from pysimt_sac.rl.options import BaselineOptions, RLOptions
-from pysimt_sac.rl.scoring import Scored, rescore, state_size
+from pysimt_sac.rl.actor import TakenWords, repeat_encoded
+from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
+from pysimt_sac.rl.collector import Collector, return_metrics
+from pysimt_sac.rl.estimators import BaselineOptions, LearnedBaseline
+from pysimt_sac.rl.rollout import Steps
+from pysimt_sac.rl.setup import RLOptions, Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,77 +34,70 @@ class REINFORCEOptions:
 
     baseline: str = option(
         "mean",
-        "what a translation has to exceed: nothing, the mean of the source's other samples (of the batch's others, if "
-        "n_samples is 1), what the greedy one earns, or what a linear layer expects",
+        "baseline of the return: none, the mean of the source's other samples (of the batch's other sentences, if "
+        "n_samples is 1), the greedy hypothesis's return, or a learned linear one",
         choices=("no", "mean", "greedy", "learnt"),
     )
-    n_samples: int = option(1, "translations sampled of each source", minimum=1)
+    n_samples: int = option(1, "hypotheses sampled of each source", minimum=1)
     entropy_weight: float = option(0.0, "weight of the policy's entropy, which is kept high", minimum=0)
 
 
-@MODELS.register("REINFORCENMT")
-class REINFORCENMT(RLModel):
-    """The actor; what else learns is in its `REINFORCELearner`."""
+@algorithm("REINFORCENMT")
+class REINFORCE(Algorithm):
+    """The policy gradient with a baseline."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (
-        ModelOptions, RLOptions, RewardOptions, BaselineOptions, REINFORCEOptions,
-    )  # fmt: skip
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, BaselineOptions, REINFORCEOptions)
 
-    def make_learner(self) -> "REINFORCELearner":
-        """Built when training begins."""
-        return REINFORCELearner(self)
-
-
-class REINFORCELearner(Learner):
-    """One update of REINFORCE; see the top of this file."""
-
-    def __init__(self, model: REINFORCENMT) -> None:
-        super().__init__(model)
-        self.options: REINFORCEOptions = model.read_options(REINFORCEOptions)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.options = setup.read(REINFORCEOptions)
+        self.collector: Collector = Collector(setup)
+        self.parts = {"collector": self.collector}
         if self.options.baseline == "learnt":
-            lr = model.read_options(BaselineOptions).baseline_lr
-            self.learnt = LearntBaseline(state_size(model), lr, self.device)
-            self.parts["baseline"] = self.learnt
+            lr = setup.read(BaselineOptions).baseline_lr
+            self.learned = LearnedBaseline(self.actor.state_size, lr, self.actor.device)
+            self.parts["baseline"] = self.learned
 
-    def loss(self, batch: Any, update: int, epoch: int) -> ActorLoss:
-        """Sample, score again with gradient, compare with the baseline."""
-        options, common, n_samples = self.options, self.common, self.options.n_samples
-        experience = self.player.play(self.model, batch, math.nan, update, n_samples)
-        sentences_C = torch.arange(batch.size, device=self.device).repeat_interleave(n_samples)
-        scored = rescore(
-            self.model, batch, experience, sentences_C, common.rollout_dropout,
-            with_nll=common.lambda_mle > 0,
-        )  # fmt: skip
-        returns_C = experience.scores_B
-        baseline_N = self.baseline(batch, returns_C, scored)
-        advantages_N = scored.steps.of_sentences(returns_C) - baseline_N
-        self.figures |= {**scored.figures(returns_C), "baseline": baseline_N.mean()}
-        n_words = int((self.model.host_lengths(batch, self.model.tl) - 1).sum())
-        terms = {"rl": common.lambda_rl * losses.reinforce_loss(scored.log_pi_N, advantages_N, n_words * n_samples)}
-        if options.entropy_weight:
-            terms["entropy"] = -options.entropy_weight * scored.entropy_N.mean()
-        if scored.nll is not None:
-            terms["mle"] = common.lambda_mle * scored.nll
+    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+        """Sample, score with gradient, subtract the baseline."""
+        actor, common, n_samples = self.actor, self.common, self.options.n_samples
+        experience = self.collector.collect(actor, batch, math.nan, update, n_samples)
+        steps = Steps.of(experience.lengths_B.cpu(), actor.device)
+        with actor.training_mode(common.rollout_dropout):
+            encoded = actor.encode(batch)
+            nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
+            taken = actor.taken_words(repeat_encoded(encoded, n_samples), experience.words_TB, steps)
+        returns_C = experience.returns_B
+        baseline_N = self.baseline(batch, returns_C, taken, steps)
+        advantages_N = steps.of_sentences(returns_C) - baseline_N
+        n_words = int((batch.lengths[actor.target] - 1).sum())
+        terms = {"rl": common.lambda_rl * losses.reinforce_loss(taken.log_pi_N, advantages_N, n_words * n_samples)}
+        if self.options.entropy_weight:
+            terms["entropy"] = -self.options.entropy_weight * taken.entropy_N.mean()
+        if nll is not None:
+            terms["mle"] = common.lambda_mle * nll
+            self.metrics["mle_loss"] = nll.detach()
+        self.metrics |= {**return_metrics(returns_C, taken.entropy_N), "baseline": baseline_N.mean()}
         return ActorLoss(terms, n_words)
 
-    def baseline(self, batch: Any, returns_C: Tensor, scored: Scored) -> Tensor:
-        """What every step's translation has to exceed, without gradient."""
+    def baseline(self, batch: Batch, returns_C: Tensor, taken: TakenWords, steps: Steps) -> Tensor:
+        """The baseline at every step, without gradient."""
         kind, n_samples = self.options.baseline, self.options.n_samples
         if kind == "learnt":
-            expected_N = self.learnt(scored.states_NH)
-            self.figures["baseline_loss"] = self.learnt.learn(expected_N, scored.steps.of_sentences(returns_C))
-            return expected_N.detach()
+            predicted_N = self.learned(taken.states_NH)
+            self.metrics["baseline_loss"] = self.learned.update(predicted_N, steps.of_sentences(returns_C))
+            return predicted_N.detach()
         if kind == "mean":
             returns_BS = returns_C.view(1, -1) if n_samples == 1 else returns_C.view(-1, n_samples)
             baseline_C = losses.leave_one_out(returns_BS).flatten()
         elif kind == "greedy":
-            baseline_C = self.greedy_scores(batch).repeat_interleave(n_samples)
+            baseline_C = self.greedy_returns(batch).repeat_interleave(n_samples)
         else:
             baseline_C = torch.zeros_like(returns_C)
-        return scored.steps.of_sentences(baseline_C)
+        return steps.of_sentences(baseline_C)
 
-    def greedy_scores(self, batch: Any) -> Tensor:
-        """What greedy translations earn."""
-        rollout = self.player.roll_out(self.model, batch, generator=None)
-        judged = self.player.judge(self.model, batch, rollout, math.nan, generator=self.player.generator)
-        return judged.experience.scores_B
+    def greedy_returns(self, batch: Batch) -> Tensor:
+        """The returns of the greedy hypotheses."""
+        encoded, rollout = self.collector.roll_out(self.actor, batch, generator=None)
+        generator = self.collector.generator
+        return self.collector.score(self.actor, batch, encoded, rollout, math.nan, generator=generator).returns_B

@@ -1,113 +1,134 @@
 """`SACNMT`: Soft Actor-Critic for translation (the paper's SAC BLEU, or any other reward).
 
-The stages of the paper in one run: the actor comes from `pretrained_file`; for `critic_pretrain_epochs` the critics
-learn alone; then both learn together. Every update plays the new batch into the replay memory, draws a batch from
-there, and takes one step of the critics (towards r + gamma V of their slow copies) and one of the actor.
+The actor comes from `pretrained_file`; for `critic_pretrain_epochs` the critics learn alone, then both learn together.
+The update is Haarnoja et al.'s with the expectation over actions written out as a sum over words (Christodoulou 2019).
 """
 
 import dataclasses
-from typing import Any, ClassVar
+import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.config.options import ModelOptions, option
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.models.base import RLModel
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.learner import ActorLoss, Choices, CriticLearner
-from pysimt_sac.rl.options import CriticOptions, RLOptions
-from pysimt_sac.rl.replay import Experience, Replay, bytes_needed
-from pysimt_sac.rl.temperature import Temperature
+from pysimt_sac.rl.actor import PolicyAtSteps, policy_at_steps
+from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
+from pysimt_sac.rl.collector import Collector
+from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.diagnostics import gate_lines
+from pysimt_sac.rl.estimators import Temperature
+from pysimt_sac.rl.replay import Experience, ReplayBuffer
+from pysimt_sac.rl.setup import RLOptions, Setup
 
 
 @dataclasses.dataclass(frozen=True)
 class SACOptions:
     """The keys of `[model]` that only Soft Actor-Critic has."""
 
-    alpha: float | str = option(0.01, "weight of the entropy, or learnt", choices=("auto",), minimum=0)
+    alpha: float | str = option(0.01, "temperature: weight of the entropy, or learned", choices=("auto",), minimum=0)
     target_entropy: float | None = option(
-        None, "`alpha: auto`: the entropy per word to keep, in nats; none: what the pre-trained actor has", above=0
+        None, "`alpha: auto`: target entropy per word in nats; none: that of the pre-trained actor", above=0
     )
     alpha_lr: float = option(0.0003, "`alpha: auto`: its learning rate", above=0)
-    tau: float = option(0.005, "speed of the critics' slow copies", above=0, maximum=1)
-    n_critics: int = option(2, "critics; the smallest of their values counts", minimum=1)
-    target_clip: bool = option(False, "keep the critics' targets within what can still be earned")
-    buffer_size: int = option(1000, "batches in the replay memory", minimum=1)
-    updates_per_batch: int = option(1, "steps of the critics for every batch that is played", minimum=1)
+    tau: float = option(0.005, "Polyak averaging of the critics' target networks", above=0, maximum=1)
+    n_critics: int = option(2, "critics; the minimum of their Q counts", minimum=1)
+    target_clip: bool = option(False, "clip the critics' targets to what can still be earned")
+    buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
+    updates_per_batch: int = option(1, "steps of the critics for every batch that is rolled out", minimum=1)
 
 
-@MODELS.register("SACNMT")
-class SACNMT(RLModel):
-    """The actor. Everything else that learns is in its `SACLearner` and never in a checkpoint."""
+@algorithm("SACNMT")
+class SAC(Algorithm):
+    """Soft Actor-Critic over the words of a vocabulary."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (ModelOptions, RLOptions, RewardOptions, CriticOptions, SACOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, CriticOptions, SACOptions)
 
-    def make_learner(self) -> "SACLearner":
-        """Critics, replay and the rest, built when training begins."""
-        return SACLearner(self)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.options, self.critic_options = setup.read(SACOptions), setup.read(CriticOptions)
+        self.collector: Collector = Collector(setup)
+        self.critics = CriticEnsemble.build(setup, self.critic_options, self.options.n_critics, self.options.tau)
+        self.temperature = Temperature.build(
+            self.options.alpha, self.options.target_entropy, self.options.alpha_lr, self.actor.device
+        )
+        self.replay = ReplayBuffer(self.options.buffer_size, setup.seed)
+        self.parts = {
+            "collector": self.collector,
+            "critics": self.critics,
+            "replay": self.replay,
+            "temperature": self.temperature,
+        }
+        setup.log(self.replay.describe_size(setup.batch_size, self.common.rollout_max_len))
 
+    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+        """Collect experience; one step of the critics, the actor's loss, and the temperature on replayed experience."""
+        actor, options, critics = self.actor, self.critic_options, self.critics
+        stage, alpha = options.stage(epoch), self.temperature.alpha
+        self.replay.add(self.collector.collect(actor, batch, float(alpha), update))
+        for repetition in reversed(range(self.options.updates_per_batch)):
+            train_actor = stage.trains_actor and repetition == 0
+            experience = self.replay.sample().to(actor.device)
 
-class SACLearner(CriticLearner):
-    """One update of Soft Actor-Critic; see the top of this file."""
+            # The current policy at the states of the experience, over its support
+            with actor.training_mode(self.common.rollout_dropout), torch.set_grad_enabled(train_actor):
+                encoded = actor.encode(experience.batch(actor.source, actor.target))
+                lengths_B, support = experience.lengths_B.cpu(), (options.support, options.support_least)
+                policy = policy_at_steps(actor, encoded, experience.words_TB, lengths_B, *support)
+                nll = actor.nll(encoded, experience.reference_RB) if train_actor else None
+            experience = self.collector.rescore(actor, encoded, experience)
 
-    def __init__(self, model: SACNMT) -> None:
-        self.options: SACOptions = model.read_options(SACOptions)
-        super().__init__(model, self.options.n_critics, self.options.tau)
-        learnt = self.options.alpha == "auto"
-        start = 0.01 if learnt else float(self.options.alpha)
-        self.temperature = Temperature(start, learnt, self.options.target_entropy, self.options.alpha_lr, self.device)
-        self.replay = Replay(self.options.buffer_size, self.seed)
-        self.parts |= {"replay": self.replay, "temperature": self.temperature}
-        longest = self.common.rollout_max_len
-        most = bytes_needed(self.options.buffer_size, int(model.opts.train["batch_size"]), longest, longest, longest)
-        model.say(f"Replay memory: at most {most / 1e6:.0f} MB, if sentences have up to {longest} words")
+            # Critic targets: Monte Carlo returns, or r + gamma V(s') (Eq. 7 and 8)
+            returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)
+            target_N = returns_N if stage.monte_carlo else self.bootstrapped_targets(experience, policy)
 
-    @property
-    def alpha(self) -> Tensor:
-        """The weight of the entropy."""
-        return self.temperature.alpha
+            # Critic step (Eq. 9); one pass of the critics, before their step, serves their own loss and the actor's
+            readouts = critics.readouts(experience, policy.steps)
+            with torch.no_grad():
+                q_INA = critics.q_of_actions(readouts, policy.support) if train_actor else None
+            q_IN = critics.q_of_taken(readouts, policy.taken_N)
+            critic_loss = losses.critic_loss(q_IN, target_N)
+            gradient_norm = critics.step(critic_loss, stage.critic_lr)
+            self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
+            self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
-    def loss(self, batch: Any, update: int, epoch: int) -> ActorLoss:
-        """Play the batch, and learn from what the memory gives."""
-        self.replay.add(self.player.play(self.model, batch, float(self.alpha), update))
-        jointly = self.stage(epoch) == self.JOINTLY
-        for _ in range(self.options.updates_per_batch - 1):
-            self.learn(self.on_device(self.replay.sample()), epoch, with_actor=False)
-        return self.learn(self.on_device(self.replay.sample()), epoch, with_actor=jointly)
+            # Target networks; without bootstrapping nobody needs them to lag behind
+            critics.polyak_update(1.0 if stage.monte_carlo else None)
 
-    def learn(self, experience: Experience, epoch: int, with_actor: bool) -> ActorLoss:
-        """One step of the critics and the temperature; the actor's loss."""
-        choices = self.choices(self.model, experience, gradient=with_actor)
-        experience = self.player.appraise(self.model, choices.states, experience)
-        steps, log_pi_NA = choices.steps, choices.log_pi_NA
-        target_N, returns_N = self.wanted(experience, choices, epoch)
-        readouts = self.critics.readouts(experience, steps)
-        # Before the critics' step: one pass of theirs serves their own loss and the actor's.
-        q_INA = self.critics.q_of_actions(readouts, choices.support) if with_actor else None
-        q_IN = self.critics.q_of_taken(readouts, choices.taken_N)
-        self.teach(losses.critic_loss(q_IN, target_N), epoch)
-        self.note(q_IN, target_N, returns_N, log_pi_NA)
-        self.figures["alpha"] = self.alpha
-        loss = self.actor_loss(choices, q_INA)
-        if with_actor:
-            self.temperature.learn(log_pi_NA)
-        else:
-            self.temperature.observe(log_pi_NA)
-        return loss
+            # Actor loss (Eq. 10) and temperature
+            terms: dict[str, Tensor] = {}
+            if q_INA is not None and nll is not None:
+                reinforcement = losses.actor_loss(policy.log_pi_NA, q_INA, alpha)
+                terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}
+                self.metrics["mle_loss"] = nll.detach()
+                self.temperature.update(policy.log_pi_NA)
+            else:
+                self.temperature.observe(policy.log_pi_NA)
+        self.metrics["alpha"] = alpha
+        return ActorLoss(terms, len(policy.steps))
 
-    def targets(self, experience: Experience, choices: Choices) -> Tensor:
-        """r_t + gamma V(s_{t+1}) of the slow critics, within what can still be earned if that is wanted."""
-        target_N, steps = super().targets(experience, choices), choices.steps
+    def bootstrapped_targets(self, experience: Experience, policy: PolicyAtSteps) -> Tensor:
+        """r_t + gamma V(s_{t+1}), clipped if `target_clip` says so."""
+        alpha, steps = self.temperature.alpha, policy.steps
+        target_N = self.critics.bootstrapped_targets(experience, policy, self.critic_options.gamma, alpha)
         if not self.options.target_clip:
             return target_N
-        left_N = self.common.rollout_max_len - 1 - steps.times_N
-        most_N = self.alpha * left_N.clamp(min=0) * torch.tensor(float(len(self.model.trg_vocab))).log()
+        steps_left_N = (self.common.rollout_max_len - 1 - steps.times_N).clamp(min=0)
+        most_entropy_N = alpha * steps_left_N * math.log(len(self.actor.tokens))
         before_N = steps.flatten(experience.potentials_before_TB)
-        return losses.clip_target(target_N, before_N, steps.of_sentences(experience.scale_B), most_N)
+        return losses.clip_target(target_N, before_N, steps.of_sentences(experience.scale_B), most_entropy_N)
 
-    def health(self, update: int) -> dict[str, float]:
-        """All figures of the last update, by name."""
-        replay = {"replay_fill": len(self.replay) / self.replay.size, "replay_age": self.replay.mean_age(update)}
-        return {**super().health(update), **replay}
+    def stage(self, epoch: int) -> str:
+        """The critics alone, then actor and critics."""
+        return self.critic_options.stage(epoch).name
+
+    def begin_stage(self, stage: str) -> list[str]:
+        """Examine the critics before the actor follows them."""
+        return gate_lines(self.setup, self.collector, self.critics, stage, float(self.temperature.alpha))
+
+    def report(self, update: int) -> dict[str, float]:
+        """Metrics of the rollouts, of the last update, and of the replay buffer."""
+        return {**super().report(update), **self.replay.metrics(update)}

@@ -1,90 +1,31 @@
-"""The equations, one pure function each: tensors in, tensor out.
+"""The equations, one pure function each: tensors in, tensor out. Numbers (Eq. 7) are the paper's.
 
-All tensors hold real steps only, N of them, in the order of `rl.steps.Steps`: padding cannot enter a mean. A is the
+All tensors hold real steps only, N of them, in the order of `rl.rollout.Steps`: padding cannot enter a mean. A is the
 number of actions an expectation sums over: the vocabulary (V), or a step's support (K). I is the number of critics.
-Expectations over actions are sums, never means; a loss is a mean over steps. What a loss must not change is detached
+Expectations over actions are sums, never means; a loss is a mean over steps. What a loss must not train is detached
 in the loss itself: targets in the critics' loss, Q in the actor's, the policy in the temperature's.
 """
-
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
-from pysimt_sac.rl.steps import Steps
+from pysimt_sac.rl.rollout import Steps
 
-IMPOSSIBLE = -1e4  # log-probability of what cannot be chosen: exp of it is 0, and 0 times it is 0, not NaN
-
-
-# The policy
-
-
-def policy(log_p_NV: Tensor) -> Tensor:
-    """log pi(a|s): the model's distribution renormalised without `<pad>` and `<bos>`, which are never chosen."""
-    never_V = torch.zeros(log_p_NV.size(1), dtype=torch.bool, device=log_p_NV.device)
-    never_V[[PAD, BOS]] = True
-    return log_p_NV.masked_fill(never_V, IMPOSSIBLE).log_softmax(-1)
-
-
-class Support(NamedTuple):
-    """The words that a step's expectations sum over; a place that is not valid holds a word named before."""
-
-    words_NK: Tensor
-    valid_NK: Tensor
-
-
-def find_support(scores_NV: Tensor, taken: Tensor, k: int, least: float = 0.0) -> Support:
-    """The k likeliest words of every step, by log-probabilities or logits, and the one that was taken.
-
-    taken: one word per step (N), or several (N, M) of which the first was taken; a 0 there is no word.
-    least: leave out words less likely than this, unless taken. Words that are hardly ever sampled have a Q that no one
-    has corrected, and sums over many of them follow its mistakes.
-    """
-    choices_NV = scores_NV.detach()[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
-    scores_NK, places_NK = choices_NV.topk(min(k, choices_NV.size(1)), dim=-1)
-    words_NK, taken_NM = places_NK + EOS, taken.view(len(taken), -1)
-    valid_NK = torch.ones_like(words_NK, dtype=torch.bool)
-    if least > 0:
-        valid_NK = (scores_NK - choices_NV.logsumexp(-1, keepdim=True)).exp() >= least
-    for word_N in taken_NM.unbind(1):  # each gets a place of its own, unless it is there already
-        word_N1 = word_N.unsqueeze(1)
-        same_NK = words_NK == word_N1
-        valid_NK = torch.cat((valid_NK | same_NK, (~same_NK.any(1) & word_N.ne(PAD)).unsqueeze(1)), 1)
-        words_NK = torch.cat((words_NK, word_N1), 1)
-    return Support(words_NK, valid_NK)
-
-
-def restricted_policy(log_p_NV: Tensor, support: Support) -> Tensor:
-    """log pi(a|s) (N, K) of the support's words, renormalised there."""
-    return policy_on_support(log_p_NV.gather(1, support.words_NK), support)
-
-
-def policy_on_support(scores_NK: Tensor, support: Support) -> Tensor:
-    """The same from log-probabilities or logits of the support's words alone, as `linear_rows` gives them."""
-    return scores_NK.masked_fill(~support.valid_NK, IMPOSSIBLE).log_softmax(-1)
-
-
-def entropy(log_pi_NA: Tensor) -> Tensor:
-    """H(s) = - sum_a pi(a|s) log pi(a|s), in nats, (N)."""
-    return -(log_pi_NA.exp() * log_pi_NA).sum(-1)
-
-
-# What the critics learn
+# Critics
 
 
 def soft_value(q_INA: Tensor, log_pi_NA: Tensor, alpha: float | Tensor) -> Tensor:
-    """V(s) = sum_a pi(a|s) [min_i Q_i(s,a) - alpha log pi(a|s)], (N); Q of the slow critics."""
+    """Eq. 8: V(s) = sum_a pi(a|s) [min_i Q_i(s,a) - alpha log pi(a|s)], (N); Q of the target networks."""
     return (log_pi_NA.exp() * (q_INA.amin(0) - alpha * log_pi_NA)).sum(-1)
 
 
 def td_target(rewards_N: Tensor, next_values_N: Tensor, ends_N: Tensor, gamma: float) -> Tensor:
-    """r_t + gamma V(s_{t+1}); after an end, be it `<eos>` or the cut at the longest length, there is no value."""
+    """Eq. 7: r_t + gamma V(s_{t+1}); `<eos>` and truncation are terminal."""
     return rewards_N + gamma * next_values_N.masked_fill(ends_N, 0.0)
 
 
 def soft_returns(rewards_N: Tensor, entropies_N: Tensor, steps: Steps, gamma: float, alpha: float | Tensor) -> Tensor:
-    """Monte Carlo: G_t = r_t + gamma (alpha H(s_{t+1}) + G_{t+1}), (N); the return that Q(s_t,a_t) estimates."""
+    """The soft Monte Carlo return G_t = r_t + gamma (alpha H(s_{t+1}) + G_{t+1}), (N), which Q(s_t,a_t) estimates."""
     rewards_TB = steps.pad(rewards_N)
     # Behind a sentence's last step there is neither reward nor entropy: both are padded with zeros.
     bonus_TB = steps.pad(alpha * entropies_N)
@@ -96,7 +37,7 @@ def soft_returns(rewards_N: Tensor, entropies_N: Tensor, steps: Steps, gamma: fl
 
 
 def clip_target(target_N: Tensor, potential_before_N: Tensor, scale_N: Tensor, most_entropy_N: Tensor) -> Tensor:
-    """Keep a target within what can still be earned: c [0 - R_{t-1}, 1 - R_{t-1}], and above it alpha * entropy.
+    """Clip a target to what can still be earned: c [0 - R_{t-1}, 1 - R_{t-1}], plus the most entropy above.
 
     most_entropy_N: alpha log V (Tmax - t), the most that the entropies of the steps after t can add.
     """
@@ -105,7 +46,7 @@ def clip_target(target_N: Tensor, potential_before_N: Tensor, scale_N: Tensor, m
 
 
 def critic_loss(q_IN: Tensor, target_N: Tensor) -> Tensor:
-    """sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words alone."""
+    """Eq. 9: sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words alone."""
     return (q_IN - target_N.detach()).square().mean(-1).sum()
 
 
@@ -119,11 +60,11 @@ def variance_penalty(q_NA: Tensor) -> Tensor:
     return (q_NA - q_NA.mean(-1, keepdim=True)).square().mean()
 
 
-# What the actor and the temperature learn
+# Actor and temperature
 
 
 def actor_loss(log_pi_NA: Tensor, q_INA: Tensor, alpha: float | Tensor) -> Tensor:
-    """mean_t sum_a pi(a|s_t) [alpha log pi(a|s_t) - min_i Q_i(s_t,a)]."""
+    """Eq. 10: mean_t sum_a pi(a|s_t) [alpha log pi(a|s_t) - min_i Q_i(s_t,a)]."""
     return (log_pi_NA.exp() * (alpha * log_pi_NA - q_INA.detach().amin(0))).sum(-1).mean()
 
 
@@ -133,11 +74,11 @@ def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float | T
     return (log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1).mean()
 
 
-# What is learnt from whole translations: R is what one earned from its first word to its last
+# Whole hypotheses: R is the return from the first word on
 
 
 def leave_one_out(returns_BS: Tensor) -> Tensor:
-    """b_s = mean of R over the others of a row, (B, S); 0 for one that is alone. It does not know its own sample."""
+    """b_s = mean of R over the other samples of a row, (B, S); 0 if there is no other."""
     others_BS = returns_BS.sum(-1, keepdim=True) - returns_BS
     return others_BS / max(1, returns_BS.size(-1) - 1)
 
@@ -178,7 +119,7 @@ def risk_loss(log_pi_C: Tensor, returns_C: Tensor, sentences_C: Tensor, n_senten
     return -(weights_C / totals_B[sentences_C] * returns_C.detach()).sum() / n_sentences
 
 
-# How well the critics know
+# Quality of the critics
 
 
 def explained_variance(predicted_N: Tensor, realised_N: Tensor) -> Tensor:
@@ -188,9 +129,9 @@ def explained_variance(predicted_N: Tensor, realised_N: Tensor) -> Tensor:
 
 
 def ranking_accuracy(predicted_NA: Tensor, realised_NA: Tensor) -> Tensor:
-    """Of all pairs of a step's actions that differ in what came of them: the part that Q puts in the right order.
+    """The share of pairs of a step's actions with different returns that Q orders correctly; a tie in Q counts half.
 
-    A tie in Q is half right. Actions of which nothing is known are nan in `realised`.
+    Actions whose return is unknown are nan in `realised`.
     """
     pairs = torch.combinations(torch.arange(predicted_NA.size(1), device=predicted_NA.device)).unbind(1)
     predicted = predicted_NA[:, pairs[0]] - predicted_NA[:, pairs[1]]

@@ -1,7 +1,7 @@
-"""The replay memory: rollouts with what they earned, a ring of whole batches, drawn uniformly.
+"""The replay buffer: scored rollouts, a ring of whole batches, sampled uniformly.
 
-Everything is in host memory, in small types, and has a random state of its own. `state_dict` holds tensors and plain
-values only, few of them however many entries there are, so that it can be saved often.
+Everything is in host memory, in small types. `state_dict` holds tensors and plain values only, few of them however many
+entries there are, so that it can be saved often.
 """
 
 import dataclasses
@@ -20,13 +20,11 @@ IN_USE = {torch.int32: torch.int64}
 
 @dataclass(frozen=True)
 class Experience:
-    """A rolled-out batch. T is the longest rollout here; the other sides have lengths of their own.
+    """A scored rollout of a batch.
 
     source_SB, reference_RB: as in the batch. words_TB: the rollout, `<bos> ... <eos>`, one row more than it has steps.
-    potentials_TB: R_t at every step, R_T after the end. scale_B: what their growth is multiplied by.
-    ended_B: by `<eos>`, or else cut off. z_TB: the words' random labels, where a reward learns them.
-    learnt_TB: what such rewards have in the potentials.
-    born: at which update.
+    potentials_TB: R_t at every step, R_T after the end. scale_B: what rewards are multiplied by.
+    z_TB: the words' random labels, where a reward learns them. learned_TB: such rewards' part of the potentials.
     """
 
     source_SB: Tensor
@@ -34,10 +32,9 @@ class Experience:
     words_TB: Tensor
     potentials_TB: Tensor
     scale_B: Tensor
-    ended_B: Tensor
     z_TB: Tensor | None = None
-    learnt_TB: Tensor | None = None
-    born: int = 0
+    learned_TB: Tensor | None = None
+    created_at_update: int = 0
 
     @property
     def lengths_B(self) -> Tensor:
@@ -55,18 +52,23 @@ class Experience:
         return self.scale_B * (self.potentials_TB - self.potentials_before_TB)
 
     @property
-    def scores_B(self) -> Tensor:
-        """c R_T: all that each translation earned."""
+    def returns_B(self) -> Tensor:
+        """The return of each hypothesis, c R_T."""
         return self.scale_B * self.potentials_TB[-1]
 
     def select(self, columns: Tensor) -> "Experience":
-        """Some of the translations."""
+        """Some of the hypotheses."""
         chosen = {name: value.index_select(-1, columns.to(value.device)) for name, value in self.tensors().items()}
         return dataclasses.replace(self, **chosen)  # type: ignore[arg-type]
 
     def batch(self, source: str, target: str) -> Batch:
         """The sentence pairs it came from, with the names of their sides."""
         return Batch({source: self.source_SB, target: self.reference_RB})
+
+    def to(self, device: torch.device) -> "Experience":
+        """The same on another device."""
+        moved = {name: value.to(device) for name, value in self.tensors().items()}
+        return dataclasses.replace(self, **moved)  # type: ignore[arg-type]
 
     def tensors(self) -> dict[str, Tensor]:
         """All that is not a plain value."""
@@ -85,14 +87,14 @@ class Experience:
 def bytes_needed(
     size: int, batch_size: int, source_length: int, reference_length: int, rollout_steps: int, labels: bool = False
 ) -> int:
-    """The most memory that a replay of `size` batches takes, if no sentence is longer than that."""
-    per_step = 4 + 4 + (8 if labels else 0)  # word, potential; label and the learnt part of the potential
-    per_sentence = 4 * (source_length + reference_length) + 4 + per_step * rollout_steps + 4 + 1
+    """The most memory that `size` batches take, if no sentence is longer than that."""
+    per_step = 4 + 4 + (8 if labels else 0)  # word, potential; label and the learned part of the potential
+    per_sentence = 4 * (source_length + reference_length) + 4 + per_step * rollout_steps + 4
     return size * batch_size * per_sentence
 
 
-class Replay:
-    """The last `size` experiences."""
+class ReplayBuffer:
+    """The last `size` experiences, with a random state of its own."""
 
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
@@ -103,8 +105,13 @@ class Replay:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def describe_size(self, batch_size: int, longest: int) -> str:
+        """How much memory the full buffer takes."""
+        most = bytes_needed(self.size, batch_size, longest, longest, longest)
+        return f"Replay buffer: at most {most / 1e6:.0f} MB, if sentences have up to {longest} words"
+
     def add(self, experience: Experience) -> None:
-        """Remember a batch, in place of the oldest if there is no more room."""
+        """Store an experience, in place of the oldest if the buffer is full."""
         stored = experience.converted(STORED_AS)
         if len(self.entries) < self.size:
             self.entries.append(stored)
@@ -113,18 +120,14 @@ class Replay:
         self.position = (self.position + 1) % self.size
 
     def sample(self) -> Experience:
-        """One of all batches, each as likely as the others."""
+        """One of the stored experiences, uniformly."""
         place = int(torch.randint(len(self.entries), (), generator=self.generator))
         return self.entries[place].converted(IN_USE)
 
-    def mean_age(self, update: int) -> float:
-        """How many updates ago the batches were rolled out, on average."""
-        return sum(update - entry.born for entry in self.entries) / max(1, len(self.entries))
-
-    @property
-    def nbytes(self) -> int:
-        """The memory in use."""
-        return sum(value.nbytes for entry in self.entries for value in entry.tensors().values())
+    def metrics(self, update: int) -> dict[str, float]:
+        """How full the buffer is, and how many updates ago its experiences were collected on average."""
+        ages = [update - entry.created_at_update for entry in self.entries]
+        return {"replay_fill": len(self) / self.size, "replay_age": sum(ages) / max(1, len(ages))}
 
     def state_dict(self) -> dict[str, Any]:
         """All entries, by field: their numbers in one row, and their shapes."""
@@ -135,21 +138,21 @@ class Replay:
             fields[name] = {"numbers": row, "shapes": [list(value.shape) for value in values]}
         return {
             "fields": fields,
-            "born": [entry.born for entry in self.entries],
+            "created_at_update": [entry.created_at_update for entry in self.entries],
             "position": self.position,
             "generator": self.generator.get_state(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Restore it."""
         columns = {}
         for name, field in state["fields"].items():
             sizes = [torch.Size(shape).numel() for shape in field["shapes"]]
             pieces = field["numbers"].split(sizes)
             columns[name] = [piece.view(shape).clone() for piece, shape in zip(pieces, field["shapes"], strict=True)]
         self.entries = [
-            Experience(born=born, **{name: column[place] for name, column in columns.items()})
-            for place, born in enumerate(state["born"])
+            Experience(created_at_update=created, **{name: column[place] for name, column in columns.items()})
+            for place, created in enumerate(state["created_at_update"])
         ]
         self.position = state["position"]
         self.generator.set_state(state["generator"])

@@ -1,86 +1,115 @@
-"""Rollouts: translations sampled from the policy, or its likeliest ones, without gradient.
+"""Rollouts, and the layout of everything that is computed per step.
 
-A rollout is in the layout of a batch's target side, `<bos> ... <eos>`, so that `RLModel.log_probs` scores all of its
-steps again in one pass, with gradient. The model is seen through its decoder alone: ours, or one that knows pysimt's
-`f_next` and no more. Whether there is dropout is the caller's choice: see `network_mode`.
+A rollout has the layout of a batch's target side, `<bos> ... <eos>`, so that an actor can score all of its steps again
+in one pass, with gradient. What belongs to steps is kept flat: real steps only, N of them, by time and then by
+sentence. No padding can enter a mean, and no loss needs a mask; `Steps` knows which step follows which.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
-from pysimt_sac.engine.decoding.search import draw_words, stepper_for
-from pysimt_sac.engine.network.layers import States
+from pysimt_sac.engine.decoding.search import draw_words
+from pysimt_sac.engine.network.stepper import Stepper
 
 
-@dataclass(frozen=True)
-class Rollout:
-    """Sampled translations.
+class Rollout(NamedTuple):
+    """Hypotheses `<bos> ... <eos>`, then `<pad>`; without `<eos>` where truncated.
 
-    words_TB: `<bos> ... <eos>`, then `<pad>`; without `<eos>` where the translation was cut off.
-    lengths_B: how long they are, `<bos>` and `<eos>` counted, in host memory. ended_B: whether by `<eos>`; host, too.
-    log_pi_TB: log-probabilities of the words behind `<bos>` under the policy that chose them, 0 for `<pad>`.
+    lengths_B: with `<bos>` and `<eos>`, in host memory.
     """
 
     words_TB: Tensor
     lengths_B: Tensor
-    ended_B: Tensor
-    log_pi_TB: Tensor
 
 
-@contextmanager
-def network_mode(network: nn.Module, training: bool) -> Iterator[None]:
-    """Inside, a network has dropout or not; afterwards it is as it was."""
-    before = network.training
-    network.train(training)
-    try:
-        yield
-    finally:
-        network.train(before)
+@dataclass(frozen=True)
+class Steps:
+    """The real steps of a batch of sequences `<bos> ... <eos>`; T steps of the longest, B sentences.
+
+    positions_N: where each step is in a flattened (T, B) array. next_N: where in the flat order the same sentence's
+    next step is, or N if it has none. ends_N: whether it has none. times_N: 0 for a sentence's first step.
+    sentences_N: whose step it is.
+    """
+
+    shape: tuple[int, int]
+    positions_N: Tensor
+    next_N: Tensor
+    ends_N: Tensor
+    times_N: Tensor
+    sentences_N: Tensor
+
+    @classmethod
+    def of(cls, lengths_B: Tensor, device: torch.device | str = "cpu") -> "Steps":
+        """From the sequences' lengths, `<bos>` counted, in host memory, where all of it is computed."""
+        n_steps_B = lengths_B - 1
+        longest = int(n_steps_B.max())
+        real_TB = torch.arange(longest + 1).unsqueeze(1) < n_steps_B  # one row more, so that there is always a next
+        positions_N = real_TB.flatten().nonzero().squeeze(1)
+        number_TB = real_TB.flatten().cumsum(0).view_as(real_TB) - 1
+        number_TB[~real_TB] = len(positions_N)
+        next_N = number_TB.flatten()[positions_N + len(lengths_B)]
+        parts = (positions_N, next_N, next_N == len(positions_N), positions_N // len(lengths_B))
+        moved = (part.to(device, non_blocking=True) for part in (*parts, positions_N % len(lengths_B)))
+        return cls((longest, len(lengths_B)), *moved)
+
+    def __len__(self) -> int:
+        return len(self.positions_N)
+
+    def flatten(self, values_TB: Tensor) -> Tensor:
+        """The real steps of a padded array."""
+        return values_TB.flatten(0, 1).index_select(0, self.positions_N)
+
+    def pad(self, values_N: Tensor) -> Tensor:
+        """The padded array (T, B), zero where there is no step."""
+        padded = values_N.new_zeros(self.shape[0] * self.shape[1])
+        return padded.index_copy(0, self.positions_N, values_N).view(self.shape)
+
+    def following(self, values_N: Tensor) -> Tensor:
+        """At every step the value of the same sentence's next step; zero after the last."""
+        return torch.cat((values_N, values_N.new_zeros(1))).index_select(0, self.next_N)
+
+    def of_sentences(self, values_B: Tensor) -> Tensor:
+        """At every step the value of its sentence."""
+        return values_B.index_select(0, self.sentences_N)
 
 
 def step_limits(reference_lengths_B: Tensor, longest: int, more: int = 10) -> Tensor:
-    """Most steps of each rollout: min(|ref| + more, longest); lengths with `<bos>` and `<eos>`, |ref| without."""
+    """The most steps of each rollout: min(|ref| + more, longest); lengths with `<bos>` and `<eos>`, |ref| without."""
     return (reference_lengths_B - 2 + more).clamp(1, longest)
 
 
+def repeat_batch(batch: Batch, times: int) -> Batch:
+    """Every sentence several times, side by side."""
+    return batch if times == 1 else Batch({side: batch[side].repeat_interleave(times, 1) for side in batch})
+
+
 @torch.no_grad()
-def sample_rollout(
-    dec: Any, states: States, limits_B: Tensor, generator: torch.Generator | None, forced_TB: Tensor | None = None
+def roll_out(
+    stepper: Stepper, limits_B: Tensor, generator: torch.Generator | None, forced_TB: Tensor | None = None
 ) -> Rollout:
     """Draw every word from the policy, renormalised without `<pad>` and `<bos>`, for at most `limits` steps.
 
     generator: on the CPU; it is asked for the same amount of random numbers whatever is drawn, and sentences that
-    have ended leave the computation. None: take the likeliest word instead of drawing.
-    forced_TB: words to take instead where they are not `<pad>`, from the first step.
+    have ended leave the computation. None: greedy. forced_TB: words to take instead where they are not `<pad>`.
     """
-    stepper = stepper_for(dec, states)
-    size, longest = len(limits_B), int(limits_B.max())
-    any_state = next(iter(states.values()))[0]
-    device = any_state.device
+    size, longest, device = len(limits_B), int(limits_B.max()), stepper.device
     draws_TB = torch.rand(longest, size, generator=generator, dtype=torch.float64).to(device) if generator else None
     limits_B, sentences = limits_B.to(device), torch.arange(size, device=device)
     words_TB = torch.full((longest + 1, size), PAD, device=device)
     words_TB[0] = BOS
-    log_pi_TB = any_state.new_zeros(longest, size)
     words_B = words_TB[0]
     for step in range(longest):
-        log_p_BV = stepper.logits(words_B.unsqueeze(1)).squeeze(1)
-        if draws_TB is None:
-            words_B, total_B = log_p_BV.argmax(-1), log_p_BV.exp().sum(-1)
-        else:
-            words_B, total_B = draw_words(log_p_BV.exp(), draws_TB[step, sentences])
+        log_p_BV = stepper.log_probs(words_B.unsqueeze(1)).squeeze(1)
+        words_B = log_p_BV.argmax(-1) if draws_TB is None else draw_words(log_p_BV.exp(), draws_TB[step, sentences])
         if forced_TB is not None and step < len(forced_TB):
             forced_B = forced_TB[step, sentences]
             words_B = torch.where(forced_B.ne(PAD), forced_B, words_B)
         words_TB[step + 1, sentences] = words_B
-        log_p_B = log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
-        log_pi_TB[step, sentences] = (log_p_B - total_B.log()).to(log_pi_TB.dtype)
         open_ = (words_B.ne(EOS) & (limits_B[sentences] > step + 1)).nonzero().squeeze(1)
         if len(open_) == 0:
             break
@@ -88,5 +117,4 @@ def sample_rollout(
             stepper.keep_sentences(open_)
             words_B, sentences = words_B[open_], sentences[open_]
     lengths_B = words_TB.ne(PAD).sum(0).cpu()
-    used = int(lengths_B.max())
-    return Rollout(words_TB[:used], lengths_B, words_TB.eq(EOS).any(0).cpu(), log_pi_TB[: used - 1])
+    return Rollout(words_TB[: int(lengths_B.max())], lengths_B)

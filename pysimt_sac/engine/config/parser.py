@@ -175,7 +175,7 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     load_plugin_modules(plugin_modules(options))
     model = find_model(train.model_type, f"{where} [train] model_type")
     warned = check_model_keys(options, model)
-    for cls in model.option_classes:
+    for cls in option_classes(model):
         read_section(cls, options.model, f"{where} [model]")
     check_data(options)
     return train, warned
@@ -197,10 +197,15 @@ def find_model(name: str, where: str) -> Any:
     return MODELS.get(name, where)
 
 
+def option_classes(model: Any) -> tuple[type, ...]:
+    """All that `[model]` may hold for a model: the network's options, and its own."""
+    return tuple(dict.fromkeys((ModelOptions, *model.option_classes)))
+
+
 def check_model_keys(options: Options, model: Any) -> list[str]:
     """A key that no model knows is an error; one that only other models know, a warning."""
-    own = set().union(*(names(cls) for cls in model.option_classes))
-    every = own.union(*(names(cls) for other in MODELS.items.values() for cls in other.option_classes))
+    own = set().union(*(names(cls) for cls in option_classes(model)))
+    every = own.union(*(names(cls) for other in MODELS.items.values() for cls in option_classes(other)))
     warned = []
     for key in options.model:
         if key not in every:

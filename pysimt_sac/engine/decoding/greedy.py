@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.data.vocabulary import BOS, EOS
-from pysimt_sac.engine.decoding.protocol import ProtocolStepper
-from pysimt_sac.engine.decoding.search import FULL_ENOUGH, Hypothesis, device_of, encoded, stepper_for
-from pysimt_sac.engine.decoding.stepper import Stepper
+from pysimt_sac.engine.decoding.search import FULL_ENOUGH, Hypothesis, Searchable
+from pysimt_sac.engine.network.stepper import Stepper
 
 
 @dataclass
@@ -30,14 +29,14 @@ class Row:
 class Rows:
     """The sentences that a stepper works on, some of which may have ended."""
 
-    def __init__(self, stepper: Stepper | ProtocolStepper, rows: list[Row], device: torch.device) -> None:
+    def __init__(self, stepper: Stepper, rows: list[Row]) -> None:
         self.stepper, self.rows = stepper, rows
-        self.words_B: Tensor = torch.full((len(rows),), BOS, device=device)
+        self.words_B: Tensor = torch.full((len(rows),), BOS, device=stepper.device)
 
     def join(self, other: "Rows") -> None:
         """Go on with the open ones of these and with others."""
         self.keep_open()
-        self.stepper.join(other.stepper)  # type: ignore[union-attr, arg-type]
+        self.stepper.join(other.stepper)
         self.rows, self.words_B = self.rows + other.rows, torch.cat((self.words_B, other.words_B))
 
     def keep_open(self) -> None:
@@ -59,7 +58,7 @@ class Rows:
 
 @torch.no_grad()
 def greedy_stream(
-    model: Any, batches: Iterable[Any], max_len: int = 100, suppress_unk: bool = False
+    model: Searchable, batches: Iterable[Any], max_len: int = 100, suppress_unk: bool = False
 ) -> Iterator[tuple[Any, list[Hypothesis]]]:
     """Every batch with its translations, in the batches' order; scores, which would need a softmax, are nan."""
     batches = iter(batches)
@@ -67,7 +66,7 @@ def greedy_stream(
     rows: Rows | None = None
     n_open, n_last = 0, 0
     while True:
-        may_join = n_open == 0 or (hasattr(model.dec, "unroll") and n_open <= n_last)
+        may_join = rows is None or n_open == 0 or (rows.stepper.can_join and n_open <= n_last)
         if may_join and (batch := next(batches, None)) is not None:
             new = begin(model, batch, suppress_unk)
             under_way.append((batch, new.rows))
@@ -86,13 +85,12 @@ def greedy_stream(
             rows.keep_open()
 
 
-def begin(model: Any, batch: Any, suppress_unk: bool) -> Rows:
+def begin(model: Searchable, batch: Any, suppress_unk: bool) -> Rows:
     """A batch before its first word."""
-    states = encoded(model, batch)
-    stepper = stepper_for(model.dec, states, suppress_unk, normalise=False)
-    return Rows(stepper, [Row([]) for _ in range(batch.size)], device_of(states))
+    stepper = model.stepper(model.encode(batch), suppress_unk, normalise=False)
+    return Rows(stepper, [Row([]) for _ in range(batch.size)])
 
 
-def greedy_search(model: Any, batch: Any, max_len: int = 100, suppress_unk: bool = False) -> list[Hypothesis]:
+def greedy_search(model: Searchable, batch: Any, max_len: int = 100, suppress_unk: bool = False) -> list[Hypothesis]:
     """The likeliest next word at every step, for one batch."""
     return next(greedy_stream(model, [batch], max_len, suppress_unk))[1]

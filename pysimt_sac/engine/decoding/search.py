@@ -1,21 +1,19 @@
 """Finding translations by beam search and by sampling, batched; greedy search has a file of its own.
 
-The searches see a model only through a `Stepper`, so that they work with any decoder that speaks pysimt's protocol.
+The searches see a model only as `Searchable`, so that they work with the engine's networks and with pysimt's.
 What they return never depends on which sentences share a batch: a sentence that is done leaves it.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
-from pysimt_sac.engine.decoding.protocol import ProtocolStepper
-from pysimt_sac.engine.decoding.stepper import Stepper
-from pysimt_sac.engine.network.layers import States
+from pysimt_sac.engine.network.stepper import Stepper
 
 Chooser = Callable[[Tensor, Tensor, int], Tensor]
 
@@ -29,32 +27,21 @@ class Hypothesis(NamedTuple):
     score: float
 
 
-def stepper_for(
-    dec: Any, states: States, suppress_unk: bool = False, normalise: bool = True
-) -> Stepper | ProtocolStepper:
-    """A stepper that suits the decoder: ours, or one of pysimt's, which always normalises."""
-    if hasattr(dec, "unroll"):
-        return Stepper(dec, states, suppress_unk, normalise)
-    return ProtocolStepper(dec, states, suppress_unk)
+class Searchable(Protocol):
+    """A model that can be searched: it encodes a batch, and steps through its decoder."""
+
+    def encode(self, batch: Any) -> Any:
+        """The states of the batch's source."""
+
+    def stepper(self, states: Any, suppress_unk: bool = False, normalise: bool = True) -> Stepper:
+        """A stepper at the beginning; normalise: for `log_probs`, not for `likeliest`."""
 
 
-def device_of(states: States) -> torch.device:
-    """Where the source's states are."""
-    return next(iter(states.values()))[0].device
-
-
-def encoded(model: Any, batch: Any) -> States:
-    """The batch's source states, by pysimt's protocol."""
-    model.cache_enc_states(batch)
-    return model.get_enc_state_dict()  # type: ignore[no-any-return]
-
-
-def draw_words(weights_BV: Tensor, draws_B: Tensor) -> tuple[Tensor, Tensor]:
-    """Words in proportion to their weights, by numbers drawn from [0, 1); and the sums of the weights."""
+def draw_words(weights_BV: Tensor, draws_B: Tensor) -> Tensor:
+    """Words in proportion to their weights, by numbers drawn from [0, 1)."""
     cumulative_BV = weights_BV.cumsum(-1, dtype=torch.float64)
-    total_B1 = cumulative_BV[:, -1:]
-    places_B1 = torch.searchsorted(cumulative_BV, draws_B.unsqueeze(1) * total_B1, right=True)
-    return places_B1.squeeze(1).clamp(max=weights_BV.size(1) - 1), total_B1.squeeze(1)
+    places_B1 = torch.searchsorted(cumulative_BV, draws_B.unsqueeze(1) * cumulative_BV[:, -1:], right=True)
+    return places_B1.squeeze(1).clamp(max=weights_BV.size(1) - 1)
 
 
 def length_normaliser(n_words: Tensor, lp_alpha: float) -> Tensor:
@@ -72,17 +59,17 @@ def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothe
 
 
 @torch.no_grad()
-def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Chooser) -> list[Hypothesis]:
+def follow(model: Searchable, batch: Any, max_len: int, suppress_unk: bool, choose: Chooser) -> list[Hypothesis]:
     """Extend one hypothesis per sentence until its `<eos>`, by words that `choose(log_p_BV, sentences, step)` picks."""
-    states = encoded(model, batch)
-    stepper, device = stepper_for(model.dec, states, suppress_unk), device_of(states)
+    stepper = model.stepper(model.encode(batch), suppress_unk)
+    device = stepper.device
     sentences = torch.arange(batch.size, device=device)
     words_B = torch.full((batch.size,), BOS, device=device)
     ended_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
     chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
     total_B = torch.zeros(batch.size, device=device)
     for step in range(max_len):
-        log_p_BV = stepper.logits(words_B.unsqueeze(1)).squeeze(1)
+        log_p_BV = stepper.log_probs(words_B.unsqueeze(1)).squeeze(1)
         words_B = choose(log_p_BV, sentences, step)
         log_p_B = log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
         total_B[sentences] += log_p_B.masked_fill_(ended_B, 0.0)
@@ -98,7 +85,7 @@ def follow(model: Any, batch: Any, max_len: int, suppress_unk: bool, choose: Cho
 
 
 def sample(
-    model: Any,
+    model: Searchable,
     batch: Any,
     max_len: int = 100,
     suppress_unk: bool = False,
@@ -118,14 +105,14 @@ def sample(
         if top_k:
             threshold_B1 = scaled_BV.topk(top_k).values[:, -1:]
             scaled_BV = scaled_BV.masked_fill(scaled_BV < threshold_B1, -math.inf)
-        return draw_words(scaled_BV.softmax(-1), draws_BT[sentences.cpu(), step].to(log_p_BV.device))[0]
+        return draw_words(scaled_BV.softmax(-1), draws_BT[sentences.cpu(), step].to(log_p_BV.device))
 
     return follow(model, batch, max_len, suppress_unk, choose)
 
 
 @torch.no_grad()
 def beam_search(
-    model: Any,
+    model: Searchable,
     batch: Any,
     beam_size: int,
     max_len: int = 100,
@@ -138,13 +125,13 @@ def beam_search(
     A hypothesis that ends keeps its place in the beam and its score; open ones compete with it by log-probability.
     A sentence is done when all its hypotheses have ended, or when no open one can still beat its best ended one.
     """
-    states = encoded(model, batch)
-    stepper, device = stepper_for(model.dec, states, suppress_unk), device_of(states)
+    stepper = model.stepper(model.encode(batch), suppress_unk)
+    device = stepper.device
     results: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
     sentences = torch.arange(batch.size, device=device)
     beam = Beam.start(batch.size, device)
     for step in range(max_len):
-        beam, parents_BK = beam.extend(stepper.logits(beam.words_BKT[..., -1]), beam_size)
+        beam, parents_BK = beam.extend(stepper.log_probs(beam.words_BKT[..., -1]), beam_size)
         stepper.keep_hypotheses(parents_BK)
         last_step = step + 1 == max_len
         done_B = beam.ended_BK.all(-1) if n_best else beam.decided(max_len, lp_alpha)

@@ -19,6 +19,7 @@ from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.engine.data.vocabulary import Vocabulary
 from pysimt_sac.engine.decoding.greedy import greedy_stream
 from pysimt_sac.engine.decoding.search import Hypothesis, beam_search, sample
+from pysimt_sac.engine.network.nmt import network_class
 from pysimt_sac.engine.network.preparation import build_layers, memory_named
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import decode_line, kind_of, require_writable, why, write_lines
@@ -65,7 +66,7 @@ def find_model_class(checkpoint: Checkpoint, options: Options, overrides: Sequen
     if any(word.startswith("model.plugin_modules:") for word in overrides):
         load_plugin_modules(files)
     try:
-        return find_model(name, where)
+        return network_class(find_model(name, where))
     except UserError as error:
         if not files:
             raise

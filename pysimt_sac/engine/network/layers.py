@@ -4,7 +4,7 @@ State names are pysimt's, so that weights load in both directions. Shape suffixe
 B batch, E embedding, H decoder state, C encoder state, M attention's inner size, V vocabulary, N real target positions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -17,7 +17,7 @@ from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.engine.network.output import Dropout
 from pysimt_sac.engine.network.recurrence import ConditionalGRU, DecoderWeights, run_gru_layer
 
-States = dict[str, tuple[Tensor, Tensor]]
+States = Mapping[str, tuple[Tensor, Tensor | None]]  # by encoder: states (S, B, C), mask (S, B) if it has one
 MASKED = -1e8  # the attention score of a padded position, as in pysimt
 
 
@@ -186,6 +186,7 @@ class ConditionalGRUDecoder(nn.Module):
     def remember(self, states: States) -> Memory:
         """What the decoder needs of the source, projected once."""
         (states_SBC, mask_SB) = next(iter(states.values()))
+        assert mask_SB is not None
         return self.attention.remember(states_SBC, mask_SB)
 
     def step(self, memory: Memory, emb_BKE: Tensor, h_BKH: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """`SimultaneousNMT`: encoder, attention, decoder and the maximum-likelihood loss, under pysimt's names.
 
-Everything that trains or translates goes through this class: the training loop calls `forward`, the searches call
-`encode` and the decoder. Reinforcement-learning models derive from it (see `pysimt_sac.models.base`).
+The training loop calls `forward`, searches call `encode` and `stepper`. Where an algorithm trains the network, the
+model is a shell that derives from this class (`pysimt_sac.hosts.embedded`).
 """
 
 import copy
@@ -16,19 +16,17 @@ from pysimt_sac.engine.config.options import ModelOptions, defaults, read_sectio
 from pysimt_sac.engine.config.parser import Options, parse_direction
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, find_files, read_sentences
-from pysimt_sac.engine.data.vocabulary import BOS, PAD, Vocabulary
+from pysimt_sac.engine.data.vocabulary import PAD, Vocabulary
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, States
 from pysimt_sac.engine.network.output import linear_cross_entropy
+from pysimt_sac.engine.network.stepper import EngineStepper
 from pysimt_sac.errors import UserError, did_you_mean
 
 
-def real_positions(ids_TB: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-    """Where (in a flattened T-1 by B array) the steps are whose next word is not padding."""
-    if lengths_B is None:
-        return ids_TB[1:].flatten().ne(PAD).nonzero().squeeze(1)
-    steps_T1 = torch.arange(1, len(ids_TB)).unsqueeze(1)
-    return (steps_T1 < lengths_B).flatten().nonzero().squeeze(1).to(ids_TB.device, non_blocking=True)
+def real_positions(lengths_B: Tensor) -> Tensor:
+    """Where (in a flattened T-1 by B array) the real steps of `<bos> ... <eos>` are, from lengths in host memory."""
+    return (torch.arange(1, int(lengths_B.max())).unsqueeze(1) < lengths_B).flatten().nonzero().squeeze(1)
 
 
 @MODELS.register("SimultaneousNMT")
@@ -55,7 +53,6 @@ class SimultaneousNMT(nn.Module):
             )
         self.aux_loss: dict[str, Tensor] = {}
         self.tboard: Any = None
-        self._states: States = {}
 
     def set_defaults(self) -> None:
         """Fill `self.defaults`; derived models add the defaults of their own options."""
@@ -131,26 +128,16 @@ class SimultaneousNMT(nn.Module):
         lengths = getattr(batch, "lengths", {})
         return {name: encoder(batch[name], lengths.get(name)) for name, encoder in self.encoders.items()}
 
-    def cache_enc_states(self, batch: dict[str, Tensor]) -> None:
-        """Encode and remember: the first half of pysimt's protocol."""
-        self._states = self.encode(batch)
-
-    def get_enc_state_dict(self, up_to: int = 1_000_000) -> States:
-        """What `cache_enc_states` remembered, of the first `up_to` words."""
-        return {name: (states[:up_to], mask[:up_to]) for name, (states, mask) in self._states.items()}
-
-    def get_bos(self, batch_size: int) -> Tensor:
-        """The first word of every hypothesis."""
-        return torch.full((batch_size,), BOS, dtype=torch.long)
-
-    def readouts(self, states: States, ids_TB: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """All real steps of `<bos> ... <eos>` at once: what the output layer sees (N, E), and the next words (N)."""
-        real_N = real_positions(ids_TB, lengths_B)
-        return self.dec.readouts(states, ids_TB[:-1], real_N), ids_TB[1:].flatten().index_select(0, real_N)
+    def stepper(self, states: States, suppress_unk: bool = False, normalise: bool = True) -> EngineStepper:
+        """The decoder, one step at a time, for searches."""
+        return EngineStepper(self.dec, states, suppress_unk, normalise)
 
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
         """The loss of a batch: minus the log-probability of the references, summed over their words."""
-        readout_NE, targets_N = self.readouts(self.encode(batch), batch[self.tl], batch.lengths[self.tl])
+        ids_TB = batch[self.tl]
+        positions_N = real_positions(batch.lengths[self.tl]).to(ids_TB.device, non_blocking=True)
+        readout_NE = self.dec.readouts(self.encode(batch), ids_TB[:-1], positions_N)
+        targets_N = ids_TB[1:].flatten().index_select(0, positions_N)
         return {"loss": linear_cross_entropy(self.dec.out2prob, readout_NE, targets_N), "n_items": len(targets_N)}
 
     def test_performance(self, loader: Iterator[Batch]) -> list[Metric]:
@@ -178,3 +165,9 @@ class SimultaneousNMT(nn.Module):
 
     def load_training_state(self, state: dict[str, Any]) -> None:
         """Take back what `training_state` gave."""
+
+
+def network_class(registered: Any) -> type[SimultaneousNMT]:
+    """The network of a `model_type`: registered itself, or, under an algorithm, the one that algorithms train."""
+    is_network = isinstance(registered, type) and issubclass(registered, SimultaneousNMT)
+    return registered if is_network else SimultaneousNMT

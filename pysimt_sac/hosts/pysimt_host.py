@@ -1,8 +1,8 @@
 """Everything that adapts real pysimt: what it lacks is added from outside, its own files stay as they are.
 
-`register` puts our models, metrics, beam search and safe loader where pysimt looks for its own; `Loop` is its training
-loop with warm-up and exact resuming at the ends of epochs; `train` and `load_translator` are what its commands call.
-Imported only where pysimt is the host, and after `host.reserve_device`, because pysimt binds its device when imported.
+`register` puts a shell for each algorithm, our metrics, beam search and safe loader where pysimt looks for its own;
+`Loop` is its training loop with warm-up and exact resuming at the ends of epochs; `train` and `load_translator` are
+what its commands call. Import it after `choice.reserve_device`: pysimt binds its device when it is imported.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import logging
 import platform
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,11 +27,13 @@ from pysimt.utils.io import progress_bar, read_reference_files
 from pysimt.utils.misc import fix_seed
 from pysimt.utils.topology import DataSource
 
-from pysimt_sac import bridge_state, host
+import pysimt_sac.models  # noqa: F401 - registers our algorithms
 from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint
+from pysimt_sac.engine.config.options import ModelOptions, defaults
 from pysimt_sac.engine.config.parser import Options as EngineOptions
 from pysimt_sac.engine.config.parser import check_config, plugin_modules, read_config
 from pysimt_sac.engine.config.registry import METRICS, MODELS, load_plugin_modules
+from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
 from pysimt_sac.engine.metrics import ScoredBy
 from pysimt_sac.engine.training.interrupts import Interrupted
@@ -39,29 +41,57 @@ from pysimt_sac.engine.training.randomness import draw_seed
 from pysimt_sac.engine.training.runs import Run, open_run
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.files import make_folder, require_file
+from pysimt_sac.hosts import choice, pysimt_resume
+from pysimt_sac.hosts.pysimt_actor import PysimtActor
+from pysimt_sac.hosts.pysimt_stepper import SearchablePysimtModel
+from pysimt_sac.hosts.session import Log, Session
+from pysimt_sac.rl.algorithm import Algorithm
 
 log = logging.getLogger("pysimt")
 
 
-class PysimtModel(SimultaneousNMT):  # type: ignore[misc]
-    """pysimt's model with the few methods that our training asks of every model: see `engine.network.nmt`."""
+class PysimtShell(SimultaneousNMT):  # type: ignore[misc]
+    """pysimt's model, trained by an algorithm; validation and translation are the base's."""
 
-    def load_data(self, split: str, batch_size: int, mode: str = "train") -> Any:
-        """pysimt's data set, which can be asked for its batches as the engine's can."""
-        dataset = super().load_data(split, batch_size, mode)
-        dataset.loader = lambda: iter(make_dataloader(dataset))
-        return dataset
+    algorithm: ClassVar[type[Algorithm]]
+    session: Session | None = None  # from the moment that training begins
+
+    def set_defaults(self) -> None:
+        """Add the algorithm's options."""
+        super().set_defaults()
+        ours = (defaults(cls) for cls in (ModelOptions, *self.algorithm.option_classes))
+        for name, value in (item for section in ours for item in section.items()):
+            self.defaults.setdefault(name, value)
+        self.defaults.update(self.algorithm.defaults)
+
+    def load_batches(self, split: str, batch_size: int) -> list[Any]:
+        """The batches of a split with both sides."""
+        return list(make_dataloader(self.load_data(split, batch_size, mode="eval")))
+
+    def register_tensorboard(self, handle: Log) -> None:
+        """The last call of the loop's constructor, and never made to translate: build the algorithm."""
+        super().register_tensorboard(handle)
+        self.session = Session(self.algorithm, PysimtActor.of(self), self.opts, handle)
+
+    def forward(self, batch: Any, uctr: int = 0, ectr: int = 0) -> Any:
+        """In training the algorithm's loss; else the negative log-likelihood."""
+        if not self.training or self.session is None:
+            return super().forward(batch)
+        sides = {str(side): ids for side, ids in batch.items()}
+        return self.session.training_loss(Batch(sides), uctr, ectr)
 
     def lr_factor(self, update: int) -> float:
-        """By what the loop multiplies the learning rate of an update."""
-        return 1.0
+        """The actor's warm-up."""
+        return self.session.lr_factor(update) if self.session else 1.0
 
     def training_state(self) -> dict[str, Any]:
-        """What a resumed run needs beyond the weights."""
-        return {}
+        """The algorithm's state."""
+        return self.session.state_dict() if self.session else {}
 
     def load_training_state(self, state: dict[str, Any]) -> None:
-        """Take back what `training_state` gave."""
+        """Restore it."""
+        if self.session:
+            self.session.load_state_dict(state)
 
 
 # Registration
@@ -69,13 +99,11 @@ class PysimtModel(SimultaneousNMT):  # type: ignore[misc]
 
 def register() -> None:
     """Put our models, metrics, search and loader where pysimt finds them; what it has under a name stays its own."""
-    import pysimt_sac.models  # noqa: F401 - registers our models in our registry
-
     for registry in (MODELS, METRICS):
         registry.read_entry_points()
-    for name, model in MODELS.items.items():
-        if not hasattr(models, name):
-            setattr(models, name, model)
+    for name, registered in MODELS.items.items():
+        if not hasattr(models, name) and issubclass(registered, Algorithm):
+            setattr(models, name, type(name, (PysimtShell,), {"algorithm": registered}))
     for name, scored_by in METRICS.items.items():
         if name not in metrics.metric_info:
             setattr(metrics, f"{name}Scorer", lambda name=name, scored_by=scored_by: Scorer(name, scored_by))
@@ -144,7 +172,8 @@ class EngineSearch:
     def run(self, **_: Any) -> tuple[list[str]]:
         """Translate what the loader gives, write it if there is where to, and return it in the corpus's order."""
         search = dataclasses.replace(self.search, beam_size=self.beam_size)
-        translator = Translator(self.model, search, next(self.model.parameters()).device, self.filtered)
+        device = next(self.model.parameters()).device
+        translator = Translator(SearchablePysimtModel(self.model), search, device, self.filtered)
         in_order = [found for _, batch_found in translator.hypotheses(self.batches()) for found in batch_found]
         found = sort_predictions(self.data_loader, in_order)
         if self.out_prefix:
@@ -187,24 +216,24 @@ class Loop(MainLoop):  # type: ignore[misc]
         if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss, asked or not
             self.vloss_iterator = make_dataloader(model.load_data("val", self.batch_size, mode="eval"))
         if hasattr(model, "lr_factor"):
-            bridge_state.follow_lr_factor(self.optim.optim, lambda: model.lr_factor(self.monitor.uctr))
+            pysimt_resume.follow_lr_factor(self.optim.optim, lambda: model.lr_factor(self.monitor.uctr))
         if run.state:
-            bridge_state.restore(self, run.state, metrics.Metric)
+            pysimt_resume.restore(self, run.state, metrics.Metric)
         self.eval_zero: bool = options["eval_zero"] and self.eval_freq >= 0 and self.monitor.vctr == 0
 
     def __call__(self) -> None:
         """Train; from the very first, there is a state to go on from."""
         if not self.run.state:
-            bridge_state.save(self)
+            pysimt_resume.save(self)
         super().__call__()
 
     def train_epoch(self) -> bool:
         """An epoch, and a new state when it is complete."""
         goes_on = bool(super().train_epoch())
         if len(self.monitor.train_loss) == self.monitor.ectr - goes_on:
-            bridge_state.save(self)
+            pysimt_resume.save(self)
         else:  # it ended within an epoch; should it ever go on, then from the one before
-            bridge_state.note_end(self)
+            pysimt_resume.note_end(self)
         return goes_on
 
 
@@ -216,15 +245,15 @@ def train(args: argparse.Namespace, manager: Any) -> int:
     load_plugin_modules(plugin_modules(ours))
     register()
     model_type = require_model(str(ours.train["model_type"]), f"{args.config} [train] model_type")
-    if issubclass(model_type, PysimtModel):
+    if issubclass(model_type, PysimtShell):
         check_config(ours)
     for name in str(ours.train["eval_metrics"]).upper().split(","):
         if name.strip() not in metrics.metric_info:
             todo = did_you_mean(name.strip(), metrics.metric_info)
             raise UserError(f"unknown metric {name.strip()!r}", f"{args.config} [train] eval_metrics", todo)
     logger.setup()
-    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, bridge_state.stopped_by_signals():
-        if reason := bridge_state.finished(run.state, ours.train):
+    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, pysimt_resume.stopped_by_signals():
+        if reason := pysimt_resume.finished(run.state, ours.train):
             more = "raise max_epochs, max_iterations or patience to train on; --restart starts over"
             log.info(f"{run.exp_id} in {run.folder} is finished: {reason} ({more})")
             return 0
@@ -232,10 +261,10 @@ def train(args: argparse.Namespace, manager: Any) -> int:
         seed = run.state["progress"]["seed"] if run.state else options.train["seed"] or draw_seed()
         options.train.update(subfolder=run.subfolder, exp_id=run.exp_id, seed=fix_seed(seed))
         run.begin()
-        with bridge_state.HostJournal(run, options.train["tensorboard_dir"]) as journal:
+        with pysimt_resume.HostJournal(run, options.train["tensorboard_dir"]) as journal:
             versions = f"torch {torch.__version__}, Python {platform.python_version()}"
-            log.info(f"Host: {host.describe()}, {versions}, {manager}")
-            log.info(bridge_state.describe_resuming(run) if run.state else options)
+            log.info(f"Host: {choice.describe()}, {versions}, {manager}")
+            log.info(pysimt_resume.describe_resuming(run) if run.state else options)
             try:
                 Loop(model_type(opts=options), options.train, manager, run, ours.to_dict(), journal)()
             except Interrupted as interruption:
@@ -250,7 +279,7 @@ def train(args: argparse.Namespace, manager: Any) -> int:
 def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
     """pysimt's translator with a checkpoint's model, ready to be called if there are splits to translate."""
     logger.setup()
-    log.info(f"Host: {host.describe()}")
+    log.info(f"Host: {choice.describe()}")
     fix_seed(search.seed)
     checkpoint = load_checkpoint(args.model)
     ours = EngineOptions.from_dict(checkpoint.options, args.override)

@@ -1,11 +1,11 @@
-"""One decoder step at a time, without gradient: what the searches and the rollouts are made of.
+"""One decoder step at a time, without gradient: what searches and rollouts are made of.
 
 With the few rows of a batch a step costs time in small things, so the usual decoder has a way of its own through it,
 `QuickStep`; all others go by `dec.step`. A stepper belongs to one search: what it prepares is the weights as they were.
 """
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -43,8 +43,32 @@ class Blocks:
         return self.filled_up(rows_BK)[:, : self.size]
 
 
-class Stepper:
-    """Steps of K hypotheses of each of B sentences."""
+class Stepper(Protocol):
+    """Steps of K hypotheses of each of B sentences, whatever the decoder is."""
+
+    device: torch.device
+    can_join: bool  # whether `join` is offered
+
+    def log_probs(self, words_BK: Tensor) -> Tensor:
+        """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
+
+    def likeliest(self, words_B: Tensor) -> Tensor:
+        """The likeliest next word of one hypothesis per sentence."""
+
+    def keep_sentences(self, indices: Tensor) -> None:
+        """Go on with these sentences only."""
+
+    def keep_hypotheses(self, parents_BK: Tensor) -> None:
+        """Go on with these hypotheses of each sentence; one may be taken several times."""
+
+    def join(self, other: Any) -> None:
+        """Append the sentences of another stepper of this kind, which has not begun."""
+
+
+class EngineStepper:
+    """`Stepper` for the engine's decoder."""
+
+    can_join = True
 
     def __init__(self, dec: Any, states: States, suppress_unk: bool = False, normalise: bool = True) -> None:
         """normalise: for those who ask for log-probabilities; `likeliest` needs none."""
@@ -52,7 +76,7 @@ class Stepper:
         self.memory: Memory = dec.remember(states)
         self.quick = QuickStep(dec, self.memory) if getattr(dec, "usual_form", False) else None
         self.h_BKH: Tensor | None = None
-        device = self.memory.mask_BS.device
+        device = self.device = self.memory.mask_BS.device
         self.forbidden = torch.tensor([PAD, BOS, UNK] if suppress_unk else [PAD, BOS], device=device)
         bias_V = dec.out2prob.bias.detach()
         if not normalise:
@@ -70,7 +94,7 @@ class Stepper:
         self.h_BKH, context_BKH = self.dec.step(self.memory, emb_BKE, self.h_BKH)
         return self.dec.readout(self.h_BKH, emb_BKE, context_BKH).flatten(0, 1)  # type: ignore[no-any-return]
 
-    def logits(self, words_BK: Tensor) -> Tensor:
+    def log_probs(self, words_BK: Tensor) -> Tensor:
         """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
         assert self.normalise
         # The probabilities of forbidden words are not handed to the others, as in pysimt: normalise first.
@@ -99,8 +123,8 @@ class Stepper:
         if self.h_BKH is not None:
             self.h_BKH = self.h_BKH.index_select(0, indices)
 
-    def join(self, other: "Stepper") -> None:
-        """Take another stepper's sentences, which are at their beginning, behind these, which are not."""
+    def join(self, other: "EngineStepper") -> None:
+        """Append the sentences of another stepper, which has not begun, to these, which have."""
         assert self.h_BKH is not None
         self.memory = self.memory.join(other.memory)
         if self.quick is not None:

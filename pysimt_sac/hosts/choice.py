@@ -1,10 +1,6 @@
-"""The seam between this package and its host: pysimt if it is installed, else the embedded engine.
+"""Which host the commands use: pysimt if it is installed, else the embedded engine, unless `PYSIMT_SAC_HOST` says so.
 
-Chosen once per process and exported lazily; `models.base` derives from `host.SimultaneousNMT`. Only this module and
-`bridge` may import pysimt. `PYSIMT_SAC_HOST` (`auto`, `embedded`, `pysimt`) decides otherwise.
-
-pysimt binds its device when its modules are imported. `reserve_device` therefore comes first; `bridge`, which imports
-pysimt at its top, and `SimultaneousNMT` after it.
+pysimt binds its device when its modules are imported. `reserve_device` therefore comes before `hosts.pysimt_host`.
 """
 
 import functools
@@ -60,7 +56,7 @@ def reserve_device(wanted: str) -> Any:
         wanted = "gpu" if torch.cuda.is_available() else "cpu"
     try:
         manager = DeviceManager(wanted)
-        import pysimt_sac.bridge  # noqa: F401 - to see whether all that pysimt needs is there
+        import pysimt_sac.hosts.pysimt_host  # noqa: F401 - to see whether all that pysimt needs is there
     except RuntimeError as error:
         raise UserError(str(error), f"-d {wanted}", "pysimt knows cpu and gpu") from error
     except ModuleNotFoundError as error:
@@ -69,15 +65,3 @@ def reserve_device(wanted: str) -> Any:
             f"pysimt needs the package {error.name}, which is not installed", pysimt_folder(), todo
         ) from error
     return manager
-
-
-def __getattr__(attribute: str) -> Any:
-    if attribute != "SimultaneousNMT":
-        raise AttributeError(attribute)
-    if name() == "pysimt":
-        from pysimt_sac.bridge import PysimtModel
-
-        return PysimtModel
-    from pysimt_sac.engine.network.nmt import SimultaneousNMT as EngineModel
-
-    return EngineModel

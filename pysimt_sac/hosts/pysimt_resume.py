@@ -1,4 +1,4 @@
-"""What `bridge.Loop` adds to pysimt's training loop: a state to resume from, a warm-up, a journal, an orderly stop.
+"""What `pysimt_host.Loop` adds to pysimt's training loop: resuming, a warm-up, a journal, an orderly stop.
 
 Knows pysimt's loop by its attributes and does not import it. The state has the engine's format and place.
 """
@@ -85,7 +85,7 @@ def describe_resuming(run: Run) -> str:
 
 
 def restore(loop: Any, state: dict[str, Any], make_metric: Callable[..., Any]) -> None:
-    """Take back what `save` wrote, random states last."""
+    """Restore what `save` wrote, random states last."""
     if state["corpus"] != fingerprint(loop):
         what = "the text or a vocabulary has changed since this run began"
         raise UserError(what, loop.run.folder, "undo that, or start over with --restart")

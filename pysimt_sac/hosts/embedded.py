@@ -1,0 +1,138 @@
+"""The embedded engine as a host: its network as an `Actor`, and the shell that its training loop trains."""
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.engine.config.options import defaults
+from pysimt_sac.engine.config.parser import Options, find_model
+from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.data.vocabulary import EOS, PAD
+from pysimt_sac.engine.network.nmt import SimultaneousNMT, real_positions
+from pysimt_sac.engine.network.output import linear_cross_entropy, linear_log_probs, linear_rows
+from pysimt_sac.engine.network.stepper import EngineStepper
+from pysimt_sac.hosts.network_actor import NetworkActor
+from pysimt_sac.hosts.session import Log, Session
+from pysimt_sac.rl.actor import Encoded, TakenWords
+from pysimt_sac.rl.algorithm import Algorithm
+from pysimt_sac.rl.policy import Support, find_support, full_policy, policy_on_support
+from pysimt_sac.rl.rollout import Rollout, Steps, roll_out
+
+
+class EngineActor(NetworkActor):
+    """The engine's network as an `Actor`: all steps of given hypotheses in one pass."""
+
+    @classmethod
+    def of(cls, model: SimultaneousNMT) -> "EngineActor":
+        """The actor that a model is."""
+        networks = nn.ModuleDict({"encoders": model.encoders, "dec": model.dec})
+
+        def load_batches(split: str, batch_size: int) -> list[Batch]:
+            return list(model.load_data(split, batch_size, mode="eval").loader())
+
+        return cls(networks, model.sl, model.tl, model.trg_vocab.tokens, load_batches)
+
+    def with_networks(self, networks: nn.ModuleDict) -> "EngineActor":
+        """The same actor over other weights."""
+        return EngineActor(networks, self.source, self.target, self.tokens, self.load_batches)
+
+    @property
+    def state_size(self) -> int:
+        """The size of what the output layer sees."""
+        return int(self.decoder.out2prob.in_features)
+
+    def encode(self, batch: Batch) -> Encoded:
+        """Encode the source side."""
+        encoders: Any = self.networks["encoders"]
+        return {name: encoder(batch[name], batch.lengths[name]) for name, encoder in encoders.items()}
+
+    def rollout(
+        self, encoded: Encoded, limits_B: Tensor, generator: torch.Generator | None, forced_TB: Tensor | None = None
+    ) -> Rollout:
+        """Sample hypotheses, or decode greedily without a generator."""
+        return roll_out(EngineStepper(self.decoder, encoded), limits_B, generator, forced_TB)
+
+    def readouts(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor) -> Tensor:
+        """What the output layer sees (N, E) at every real step."""
+        return self.decoder.readouts(encoded, words_TB[:-1], positions_N)  # type: ignore[no-any-return]
+
+    def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
+        """Log-probabilities (N, V) of the next word."""
+        readout_NE = self.readouts(encoded, words_TB, steps.positions_N)
+        return self.decoder.out2prob(readout_NE).log_softmax(-1)  # type: ignore[no-any-return]
+
+    def policy(
+        self, encoded: Encoded, words_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
+    ) -> tuple[Tensor, Support | None]:
+        """log pi (N, A); with a support, the gradient goes through the output layer's rows of its words alone."""
+        if k == 0:
+            return full_policy(self.log_probs(encoded, words_TB, steps)), None
+        readout_NE, output = self.readouts(encoded, words_TB, steps.positions_N), self.decoder.out2prob
+        with torch.no_grad():
+            support = find_support(output(readout_NE), taken, k, least)
+        return policy_on_support(linear_rows(output, readout_NE, support.words_NK), support), support
+
+    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> TakenWords:
+        """Score the words of given hypotheses, a chunk at a time: the scores of all words would take much memory."""
+        readout_NE = self.readouts(encoded, words_TB, steps.positions_N)
+        scores = linear_log_probs(self.decoder.out2prob, readout_NE, steps.flatten(words_TB[1:]), EOS)
+        return TakenWords(*scores, readout_NE.detach())
+
+    def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:
+        """The mean negative log-likelihood per word of the references."""
+        positions_N = real_positions(reference_RB.ne(PAD).sum(0).cpu()).to(reference_RB.device, non_blocking=True)
+        targets_N = reference_RB[1:].flatten().index_select(0, positions_N)
+        readout_NE = self.readouts(encoded, reference_RB, positions_N)
+        return linear_cross_entropy(self.decoder.out2prob, readout_NE, targets_N) / len(targets_N)
+
+
+class EngineShell(SimultaneousNMT):
+    """The engine's model, trained by an algorithm; validation and translation are the base's."""
+
+    algorithm: ClassVar[type[Algorithm]]
+    session: Session | None = None  # from the moment that training begins
+
+    def set_defaults(self) -> None:
+        """Add the algorithm's options."""
+        super().set_defaults()
+        for cls in self.algorithm.option_classes:
+            self.defaults.update(defaults(cls))
+        self.defaults.update(self.algorithm.defaults)
+
+    def register_tensorboard(self, handle: Log) -> None:
+        """Called when training begins, and never to translate: build the algorithm."""
+        super().register_tensorboard(handle)
+        self.session = Session(self.algorithm, EngineActor.of(self), self.opts, handle)
+
+    def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
+        """In training the algorithm's loss; else the negative log-likelihood."""
+        if not self.training or self.session is None:
+            return super().forward(batch)
+        return self.session.training_loss(batch, uctr, ectr)
+
+    def lr_factor(self, update: int) -> float:
+        """The actor's warm-up."""
+        return self.session.lr_factor(update) if self.session else 1.0
+
+    def training_state(self) -> dict[str, Any]:
+        """The algorithm's state."""
+        return self.session.state_dict() if self.session else {}
+
+    def load_training_state(self, state: dict[str, Any]) -> None:
+        """Restore it."""
+        if self.session:
+            self.session.load_state_dict(state)
+
+
+def model_class(registered: Any) -> type[SimultaneousNMT]:
+    """The class that the engine trains for what is registered under a `model_type`."""
+    if issubclass(registered, Algorithm):
+        return type(registered.__name__, (EngineShell,), {"algorithm": registered})
+    return registered  # type: ignore[no-any-return]
+
+
+def build_model(options: Options) -> SimultaneousNMT:
+    """The model that a configuration names, without its layers."""
+    name = str(options.train["model_type"])
+    return model_class(find_model(name, f"{options.filename} [train] model_type"))(opts=options)

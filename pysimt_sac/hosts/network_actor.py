@@ -1,0 +1,55 @@
+"""What the actors of both hosts share: the names of a batch's sides, the networks and their mode."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.engine.data.corpus import Batch
+
+LoadBatches = Callable[[str, int], Sequence[Any]]  # the batches of a split, in order, by its name and their size
+
+
+class NetworkActor:
+    """Encoders and decoder as one module, `networks`, with the entries `encoders` and `dec`."""
+
+    def __init__(
+        self, networks: nn.ModuleDict, source: str, target: str, tokens: Sequence[str], load_batches: LoadBatches
+    ) -> None:
+        self.networks, self.source, self.target, self.tokens = networks, source, target, tokens
+        self.load_batches = load_batches
+
+    @property
+    def device(self) -> torch.device:
+        """Where the networks are."""
+        return next(self.networks.parameters()).device
+
+    @property
+    def decoder(self) -> Any:
+        """The decoder alone."""
+        return self.networks["dec"]
+
+    @contextmanager
+    def training_mode(self, dropout: bool) -> Iterator[None]:
+        """Inside, the networks have dropout or not; afterwards they are as they were."""
+        before = self.decoder.training
+        self.networks.train(dropout)
+        try:
+            yield
+        finally:
+            self.networks.train(before)
+
+    def embed(self, words: Tensor) -> Tensor:
+        """Target embeddings."""
+        return self.decoder.get_emb(words)  # type: ignore[no-any-return]
+
+    def validation_batches(self, n_sentences: int, batch_size: int = 32) -> Iterator[Batch]:
+        """About so many sentence pairs from all over the validation set."""
+        batches = self.load_batches("val", batch_size)
+        n_batches = -(-n_sentences // batch_size)
+        for batch in islice(batches, 0, None, max(1, len(batches) // n_batches)):
+            batch.device(self.device)
+            yield Batch({side: batch[side] for side in (self.source, self.target)})

@@ -1,0 +1,85 @@
+"""pysimt's network as an `Actor`, by its decoder protocol alone (`f_init`, `get_emb`, `f_next`): one step at a time.
+
+This module does not import pysimt, so that it can be tested without it.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.data.vocabulary import EOS, PAD
+from pysimt_sac.hosts.network_actor import NetworkActor
+from pysimt_sac.hosts.pysimt_stepper import PysimtStepper
+from pysimt_sac.rl.actor import Encoded, TakenWords
+from pysimt_sac.rl.policy import Support, entropy, find_support, full_policy, restricted_policy
+from pysimt_sac.rl.rollout import Rollout, Steps, roll_out
+
+
+class PysimtActor(NetworkActor):
+    """pysimt's encoders and decoder as an `Actor`."""
+
+    @classmethod
+    def of(cls, model: Any) -> "PysimtActor":
+        """The actor that a model is."""
+        networks = nn.ModuleDict({"encoders": model.encoders, "dec": model.dec})
+        tokens = [str(model.trg_vocab[number]) for number in range(len(model.trg_vocab))]
+        return cls(networks, str(model.sl), str(model.tl), tokens, model.load_batches)
+
+    def with_networks(self, networks: nn.ModuleDict) -> "PysimtActor":
+        """The same actor over other weights."""
+        return PysimtActor(networks, self.source, self.target, self.tokens, self.load_batches)
+
+    @property
+    def state_size(self) -> int:
+        """The size of the decoder's state."""
+        return int(self.decoder.hidden_size)
+
+    def encode(self, batch: Batch) -> Encoded:
+        """Encode the source side."""
+        encoders: Any = self.networks["encoders"]
+        return {str(name): encoder(batch[str(name)]) for name, encoder in encoders.items()}
+
+    def rollout(
+        self, encoded: Encoded, limits_B: Tensor, generator: torch.Generator | None, forced_TB: Tensor | None = None
+    ) -> Rollout:
+        """Sample hypotheses, or decode greedily without a generator."""
+        return roll_out(PysimtStepper(self.decoder, encoded), limits_B, generator, forced_TB)
+
+    def unroll(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
+        """Log-probabilities (N, V) and decoder states (N, H) at every real step."""
+        state, scores, states = self.decoder.f_init(encoded), [], []
+        for words_B in words_TB[:-1]:
+            log_p_BV, state = self.decoder.f_next(encoded, self.embed(words_B), state)
+            scores.append(log_p_BV)
+            states.append(state)
+        return steps.flatten(torch.stack(scores)), steps.flatten(torch.stack(states))
+
+    def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
+        """Log-probabilities (N, V) of the next word."""
+        return self.unroll(encoded, words_TB, steps)[0]
+
+    def policy(
+        self, encoded: Encoded, words_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
+    ) -> tuple[Tensor, Support | None]:
+        """log pi (N, A) over a support, or with k = 0 over all words."""
+        log_p_NV = self.log_probs(encoded, words_TB, steps)
+        if k == 0:
+            return full_policy(log_p_NV), None
+        support = find_support(log_p_NV, taken, k, least)
+        return restricted_policy(log_p_NV, support), support
+
+    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> TakenWords:
+        """Score the words of given hypotheses."""
+        log_p_NV, states_NH = self.unroll(encoded, words_TB, steps)
+        choices_NV = log_p_NV[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
+        log_p_N = log_p_NV.gather(1, steps.flatten(words_TB[1:]).unsqueeze(1)).squeeze(1)
+        log_pi_N, entropy_N = log_p_N - choices_NV.logsumexp(-1), entropy(choices_NV.log_softmax(-1))
+        return TakenWords(log_pi_N, log_p_N - log_p_NV.logsumexp(-1), entropy_N, states_NH.detach())
+
+    def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:
+        """The mean negative log-likelihood per word of the references."""
+        steps = Steps.of(reference_RB.ne(PAD).sum(0).cpu(), reference_RB.device)
+        targets_N1 = steps.flatten(reference_RB[1:]).unsqueeze(1)
+        return -self.log_probs(encoded, reference_RB, steps).gather(1, targets_N1).mean()

@@ -1,0 +1,72 @@
+"""Searching pysimt's models: a `Stepper` by its decoders' protocol (`f_init`, `get_emb`, `f_next`) and no more."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.data.vocabulary import BOS, PAD, UNK
+from pysimt_sac.rl.actor import Encoded, select_encoded
+
+
+class PysimtStepper:
+    """The decoder sees K hypotheses of B sentences as B times K sentences."""
+
+    can_join = False
+
+    def __init__(self, dec: Any, states: Encoded, suppress_unk: bool = False) -> None:
+        self.device = next(iter(states.values()))[0].device
+        self.dec, self.states = dec, states
+        self.forbidden = [PAD, BOS, UNK] if suppress_unk else [PAD, BOS]
+        self.h_NH: Tensor | None = dec.f_init(states)
+        self.tiled, self.tiles = states, 1
+
+    def log_probs(self, words_BK: Tensor) -> Tensor:
+        """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
+        log_p_NV, self.h_NH = self.dec.f_next(self.tiled, self.dec.get_emb(words_BK.flatten()), self.h_NH)
+        logits_BKV: Tensor = log_p_NV.unflatten(0, words_BK.shape).clone()
+        logits_BKV[..., self.forbidden] = -math.inf
+        return logits_BKV
+
+    def likeliest(self, words_B: Tensor) -> Tensor:
+        """The likeliest next word of one hypothesis per sentence."""
+        return self.log_probs(words_B.unsqueeze(1)).squeeze(1).argmax(-1)
+
+    def keep_sentences(self, indices: Tensor) -> None:
+        """Go on with these sentences only."""
+        self.states = select_encoded(self.states, indices)
+        rows_N = (indices.unsqueeze(1) * self.tiles + torch.arange(self.tiles, device=indices.device)).flatten()
+        self.tiled = select_encoded(self.tiled, rows_N) if self.tiles > 1 else self.states
+        if self.h_NH is not None:
+            self.h_NH = self.h_NH.index_select(0, rows_N)
+
+    def keep_hypotheses(self, parents_BK: Tensor) -> None:
+        """Go on with these hypotheses of each sentence; one may be taken several times."""
+        first_B1 = torch.arange(len(parents_BK), device=parents_BK.device).unsqueeze(1) * self.tiles
+        if self.h_NH is not None:
+            self.h_NH = self.h_NH.index_select(0, (first_B1 + parents_BK).flatten())
+        if parents_BK.size(1) != self.tiles:
+            every_N = torch.arange(len(parents_BK), device=parents_BK.device).repeat_interleave(parents_BK.size(1))
+            self.tiled, self.tiles = select_encoded(self.states, every_N), parents_BK.size(1)
+
+    def join(self, other: "PysimtStepper") -> None:
+        """Not offered: pysimt's encoders pad each batch on their own."""
+        raise TypeError("pysimt's decoders cannot take in another batch")
+
+
+class SearchablePysimtModel:
+    """A model of pysimt's as the engine's searches and `Translator` want it."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.opts, self.sl, self.load_data = model, model.opts, model.sl, model.load_data
+        self.src_vocab, self.trg_vocab = model.src_vocab, model.trg_vocab
+
+    def encode(self, batch: Any) -> Encoded:
+        """The states of all encoders."""
+        self.model.cache_enc_states(batch)
+        return self.model.get_enc_state_dict()  # type: ignore[no-any-return]
+
+    def stepper(self, states: Encoded, suppress_unk: bool = False, normalise: bool = True) -> PysimtStepper:
+        """pysimt's decoders always normalise."""
+        return PysimtStepper(self.model.dec, states, suppress_unk)

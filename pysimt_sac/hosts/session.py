@@ -1,0 +1,119 @@
+"""An algorithm at work in a host's training loop: both hosts' shells delegate to it.
+
+It hands batches to the algorithm, weighs in the warm-up, reports metrics and warnings, and keeps the algorithm's state.
+"""
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.config.options import TrainOptions, read_section
+from pysimt_sac.engine.config.parser import Options
+from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.engine.metrics import bleu
+from pysimt_sac.rewards import Translations
+from pysimt_sac.rl.actor import Actor
+from pysimt_sac.rl.algorithm import Algorithm
+from pysimt_sac.rl.diagnostics import HealthMonitor
+from pysimt_sac.rl.setup import RLOptions, Setup
+
+NO_ACTOR = (
+    "Warning: there is no pretrained_file, so that the actor starts from random weights, and its samples earn nothing "
+    "to learn from; train one first (pysimt train -C experiments/mle.conf) and name its folder there"
+)
+
+
+class Log(Protocol):
+    """A run's log and curves."""
+
+    def say(self, message: str) -> None:
+        """A line for console and log."""
+
+    def log_scalar(self, name: str, value: float, step: int) -> None:
+        """A point of a curve."""
+
+
+class Session:
+    """One algorithm, from the moment training begins."""
+
+    def __init__(self, algorithm: type[Algorithm], actor: Actor, opts: Options, log: Log) -> None:
+        self.actor, self.log = actor, log
+        train = read_section(TrainOptions, opts.train, f"{opts.filename} [train]")
+        setup = Setup(actor, opts.model, str(opts.filename), int(opts.train["seed"]), train.batch_size, log.say)
+        self.options, self.filters = setup.read(RLOptions), FilterChain(train.eval_filters)
+        self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
+        self.stage = ""
+        self.first_update = 0  # of the actor; before it only others learn
+        if self.algorithm.collector and not train.pretrained_file:
+            log.say(NO_ACTOR)
+
+    def training_loss(self, batch: Batch, update: int, epoch: int) -> dict[str, Any]:
+        """The algorithm's loss, summed, in the form that both training loops expect."""
+        self.enter(self.algorithm.stage(epoch))
+        loss = self.algorithm.update(batch, update, epoch)
+        if self.algorithm.collector and update % self.options.health_freq == 0:
+            norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
+            self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch)}, update)
+        if not loss.terms:  # a zero that is tied to no weight: the host's optimiser has nothing to do
+            return {"loss": torch.zeros((), device=self.actor.device, requires_grad=True), "n_items": loss.n_items}
+        self.first_update = self.first_update or update
+        return {"loss": sum(loss.terms.values()) * loss.n_items, "n_items": loss.n_items}
+
+    def lr_factor(self, update: int) -> float:
+        """The warm-up, from the actor's first update on: what the loop multiplies the learning rate by."""
+        warmup, learned = self.options.actor_warmup, update + 1 - (self.first_update or 1)
+        return min(1.0, learned / warmup) if warmup else 1.0
+
+    def enter(self, stage: str) -> None:
+        """Announce a stage when it begins."""
+        if stage != self.stage:
+            self.stage = stage
+            self.log.say(f"Now learning: {stage}")
+            for line in self.algorithm.begin_stage(stage):
+                self.log.say(line)
+
+    def report(self, metrics: dict[str, float], update: int) -> None:
+        """A line of the log, a point of each curve, and new warnings."""
+        self.log.say("  ".join(f"{name} {value:.3g}" for name, value in metrics.items()))
+        for name, value in metrics.items():
+            self.log.log_scalar(f"rl_{name}", value, update)
+        for warning in self.monitor.check(metrics):
+            self.log.say(f"Warning: {warning}. The best checkpoint so far is kept.")
+
+    def gradient_norm(self, term: Tensor) -> float:
+        """The norm of the actor's gradient of one term of the loss alone."""
+        weights = [weight for weight in self.actor.networks.parameters() if weight.requires_grad]
+        gradients = torch.autograd.grad(term, weights, retain_graph=True, allow_unused=True)
+        return float(torch.nn.utils.get_total_norm([gradient for gradient in gradients if gradient is not None]))
+
+    def word_scores(self, batch: Batch) -> dict[str, float]:
+        """BLEU of the last sampled hypotheses and of the batch's greedy ones, filtered as in validation."""
+        collector = self.algorithm.collector
+        if collector is None or collector.last is None:
+            return {}
+        _, rollout = collector.roll_out(self.actor, batch, generator=None)
+        greedy = Translations.from_ids(rollout.words_TB, batch[self.actor.target], self.actor.tokens)
+        return {"sampled_bleu": self.word_bleu(collector.last), "greedy_bleu": self.word_bleu(greedy)}
+
+    def word_bleu(self, translations: Translations) -> float:
+        """Corpus BLEU of words, not of the units that the model sees."""
+        texts = (translations.hypotheses, translations.references)
+        hypotheses, references = (self.filters([" ".join(words) for words in text]) for text in texts)
+        return bleu(hypotheses, [references])
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs beyond the weights."""
+        return {
+            "stage": self.stage,
+            "first_update": self.first_update,
+            "monitor": self.monitor.state_dict(),
+            "algorithm": self.algorithm.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore it."""
+        self.stage, self.first_update = state["stage"], state["first_update"]
+        self.monitor.load_state_dict(state["monitor"])
+        self.algorithm.load_state_dict(state["algorithm"])

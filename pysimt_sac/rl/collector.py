@@ -1,0 +1,174 @@
+"""The collector: lets an actor translate a batch, scores the hypotheses, and returns the experience."""
+
+import dataclasses
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.rewards import Numbers, Rewarder, RewardOptions, Translations, permute
+from pysimt_sac.rl.actor import Actor, Encoded, mean_state, repeat_encoded
+from pysimt_sac.rl.replay import Experience
+from pysimt_sac.rl.rollout import Rollout, repeat_batch, step_limits
+from pysimt_sac.rl.setup import RLOptions, Setup
+
+RECENT = 30  # batches that statistics are means of
+
+
+class Collector:
+    """Collects experience; it has the reward and a random state of its own.
+
+    last: the last hypotheses. recent: counts of the last batches; one alone says little, its sentences are all as long.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        reward_options, common = setup.read(RewardOptions), setup.read(RLOptions)
+        self.rewarder, self.n_labels = Rewarder(reward_options), reward_options.n_skills
+        self.max_len, self.dropout, self.permute = (
+            common.rollout_max_len, common.rollout_dropout, common.permute_rewards,
+        )  # fmt: skip
+        self.generator = torch.Generator().manual_seed(setup.seed)
+        self.last: Translations | None = None
+        self.recent: list[dict[str, float]] = []
+        self.reward_metrics: dict[str, float] = {}
+
+    def collect(
+        self,
+        actor: Actor,
+        batch: Batch,
+        alpha: float,
+        update: int,
+        n_samples: int = 1,
+        forced_TB: Tensor | None = None,
+    ) -> Experience:
+        """Sample `n_samples` hypotheses of every source, side by side, and score them.
+
+        alpha: the current temperature, for `reward_scale: 1/alpha`. forced_TB: words that hypotheses begin with.
+        """
+        encoded, rollout = self.roll_out(actor, batch, self.generator, forced_TB, n_samples)
+        encoded, batch = repeat_encoded(encoded, n_samples), repeat_batch(batch, n_samples)
+        return self.score(actor, batch, encoded, rollout, alpha, update, self.generator, learning=True)
+
+    @torch.no_grad()
+    def roll_out(
+        self,
+        actor: Actor,
+        batch: Batch,
+        generator: torch.Generator | None,
+        forced_TB: Tensor | None = None,
+        n_samples: int = 1,
+    ) -> tuple[Encoded, Rollout]:
+        """The encoded sources, and hypotheses of them: sampled, or greedy without a generator."""
+        limits_B = step_limits(batch.lengths[actor.target], self.max_len).repeat_interleave(n_samples)
+        if forced_TB is not None:  # what is given must fit
+            limits_B = limits_B.maximum(forced_TB.ne(0).sum(0).cpu())
+        with actor.training_mode(self.dropout):
+            encoded = actor.encode(batch)
+            return encoded, actor.rollout(repeat_encoded(encoded, n_samples), limits_B, generator, forced_TB)
+
+    def score(
+        self,
+        actor: Actor,
+        batch: Batch,
+        encoded: Encoded,
+        rollout: Rollout,
+        alpha: float,
+        update: int = 0,
+        generator: torch.Generator | None = None,
+        learning: bool = False,
+    ) -> Experience:
+        """Score a rollout. learning: count it in the statistics, and let rewards that learn do so first."""
+        reference_RB, z_TB = batch[actor.target], None
+        translations = Translations.from_ids(rollout.words_TB, reference_RB, actor.tokens)
+        if self.rewarder.learners:
+            z_TB = torch.randint(self.n_labels, rollout.words_TB[1:].shape, generator=generator)
+            z_TB = z_TB.to(reference_RB.device)
+            numbers = reward_inputs(actor, encoded, batch[actor.source], rollout.words_TB, z_TB)
+            translations = dataclasses.replace(translations, numbers=numbers)
+            if learning:
+                self.reward_metrics = self.rewarder.learn(translations, new=True)
+        rewards = self.rewarder(translations, alpha)
+        if self.permute:
+            order = torch.randperm(batch.size, generator=generator).tolist()
+            rewards = permute(rewards, translations.steps, order)
+        if learning:
+            self.count(translations, {name: float(values.sum()) for name, values in rewards.parts.items()})
+
+        def tensor(values: Any) -> Tensor:
+            return torch.from_numpy(values).to(reference_RB.device, torch.float32)
+
+        return Experience(
+            batch[actor.source],
+            reference_RB,
+            rollout.words_TB,
+            tensor(rewards.potentials_TB),
+            tensor(rewards.scale_B),
+            z_TB,
+            None if rewards.learnt_TB is None else tensor(rewards.learnt_TB),
+            created_at_update=update,
+        )
+
+    def rescore(self, actor: Actor, encoded: Encoded, experience: Experience) -> Experience:
+        """Let rewards that learn do so from an old experience, and score it as they would now."""
+        if experience.z_TB is None or experience.learned_TB is None:
+            return experience
+        words_TB = experience.words_TB
+        numbers = reward_inputs(actor, encoded, experience.source_SB, words_TB, experience.z_TB)
+        translations = Translations.from_ids(words_TB, experience.reference_RB, actor.tokens, numbers)
+        self.reward_metrics = self.rewarder.learn(translations)
+        now_TB = torch.from_numpy(self.rewarder.learnt(translations)).to(words_TB.device, torch.float32)
+        potentials_TB = experience.potentials_TB + now_TB - experience.learned_TB
+        return dataclasses.replace(experience, potentials_TB=potentials_TB, learned_TB=now_TB)
+
+    def count(self, translations: Translations, rewards: dict[str, float]) -> None:
+        """Keep the counts behind `metrics`."""
+        self.last = translations
+        counts = {
+            "sentences": len(translations.ended),
+            "words": sum(map(len, translations.hypotheses)),
+            "reference_words": sum(map(len, translations.references)),
+            "truncated": len(translations.ended) - sum(translations.ended),
+        }
+        parts = {f"reward_{name}": value for name, value in rewards.items()}
+        self.recent = [*self.recent, {**counts, **parts}][-RECENT:]
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Means over the last batches, and the metrics of rewards that learn."""
+        if not self.recent:
+            return {}
+        sums = {name: sum(counts[name] for counts in self.recent) for name in self.recent[-1]}
+        rewards = {name: value / sums["sentences"] for name, value in sums.items() if name.startswith("reward_")}
+        ratio = sums["words"] / max(1, sums["reference_words"])
+        truncated = sums["truncated"] / sums["sentences"]
+        return {**rewards, "length_ratio": ratio, "truncated": truncated, **self.reward_metrics}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Random state, statistics, and what rewards have learned."""
+        return {
+            "generator": self.generator.get_state(),
+            "rewarder": self.rewarder.state_dict(),
+            "recent": self.recent,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore them."""
+        self.generator.set_state(state["generator"])
+        self.recent = state["recent"]
+        self.rewarder.load_state_dict(state["rewarder"])
+
+
+@torch.no_grad()
+def reward_inputs(actor: Actor, encoded: Encoded, source_SB: Tensor, words_TB: Tensor, z_TB: Tensor | None) -> Numbers:
+    """What rewards that learn see."""
+    return Numbers(source_SB, words_TB, mean_state(encoded), actor.embed(words_TB[1:]).detach(), z_TB)
+
+
+def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Tensor | float]:
+    """Mean and spread of the returns of sampled hypotheses, and the policy's entropy."""
+    return {
+        "return": returns_C.mean(),
+        "return_spread": returns_C.std(correction=0),
+        "entropy": entropy_N.detach().mean(),
+    }

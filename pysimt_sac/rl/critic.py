@@ -1,0 +1,297 @@
+"""Critics: Q(s, a) with target networks, what they learn from and when.
+
+A critic has the actor's architecture, but encodes the *reference*, and its output layer is linear. Q(s, a) is the sum
+of V(s), a part of its own, and of what the word adds: otherwise the words' weights would have to carry the state's
+value, and words of early positions, where more reward is still to come, would look better everywhere. One pass over a
+batch (`forward`) gives what the output layer sees; Q of the taken words, of a support, or of all words follows from it.
+There is no dropout. Critics use the engine's layers whatever the host is.
+"""
+
+import copy
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.engine.checkpoint import load_state, state_fits
+from pysimt_sac.engine.config.options import ModelOptions, option
+from pysimt_sac.engine.data.vocabulary import PAD
+from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder
+from pysimt_sac.engine.network.output import linear_rows
+from pysimt_sac.errors import UserError
+from pysimt_sac.rl import losses
+from pysimt_sac.rl.actor import PolicyAtSteps
+from pysimt_sac.rl.policy import Support, entropy
+from pysimt_sac.rl.replay import Experience
+from pysimt_sac.rl.rollout import Steps
+from pysimt_sac.rl.setup import Setup
+
+M = TypeVar("M", bound=nn.Module)
+ALONE, WITH_ACTOR = "critics alone", "actor and critics"  # stages
+
+
+class Stage(NamedTuple):
+    """What learns in an epoch, and how the critics do."""
+
+    name: str
+    trains_actor: bool
+    critic_lr: float
+    monte_carlo: bool  # the critics' targets are Monte Carlo returns, not bootstrapped
+
+
+@dataclasses.dataclass(frozen=True)
+class CriticOptions:
+    """The keys of `[model]` that all models with critics have."""
+
+    gamma: float = option(1.0, "discount factor", minimum=0, maximum=1)
+    support: int = option(32, "sum over this many likeliest words and the taken one; 0: over all words", minimum=0)
+    support_least: float = option(
+        0.01, "`support`: leave out words less likely than this; their Q is untrained", minimum=0, below=1
+    )
+    critic_lr: float = option(0.0003, "the critics' learning rate beside the actor", above=0)
+    critic_beta1: float = option(0.9, "beta1 of the critics' Adam", minimum=0, below=1)
+    critic_target: str = option(
+        "td",
+        "the critics' targets beside the actor: bootstrapped (`td`) or Monte Carlo returns (`mc`), which show at once "
+        "what a hypothesis's end costs",
+        choices=("td", "mc"),
+    )
+    critic_gclip: float = option(5.0, "clip the critics' gradient at this norm", above=0)
+    critic_init: str = option("actor", "where the critics' embeddings and decoder start", choices=("actor", "random"))
+    critics_from: str = option("", "folder of a run whose critics to start from, such as one that stopped at the gate")
+    critic_pretrain_epochs: int = option(5, "epochs in which the critics learn alone", minimum=0)
+    critic_pretrain_lr: float = option(0.001, "the critics' learning rate while they learn alone", above=0)
+    critic_pretrain_target: str = option("mc", "the critics' targets while they learn alone", choices=("mc", "td"))
+    gate_sentences: int = option(
+        64, "validation sentences on which the critics are examined before the actor follows them; 0: none", minimum=0
+    )
+
+    def stage(self, epoch: int) -> Stage:
+        """The critics alone for `critic_pretrain_epochs`, then actor and critics."""
+        if epoch <= self.critic_pretrain_epochs:
+            return Stage(ALONE, False, self.critic_pretrain_lr, self.critic_pretrain_target == "mc")
+        return Stage(WITH_ACTOR, True, self.critic_lr, self.critic_target == "mc")
+
+
+class Critic(nn.Module):
+    """Q(s, a) of all words, given the reference and the words so far. It starts at Q = 0."""
+
+    def __init__(self, options: ModelOptions, n_vocab: int) -> None:
+        super().__init__()
+        options = dataclasses.replace(options, dropout_emb=0.0, dropout_ctx=0.0, dropout_enc=0.0, dropout_out=0.0)
+        self.encoder = RecurrentEncoder(options, n_vocab)
+        self.dec = ConditionalGRUDecoder(options, n_vocab, {"ref": self.encoder.ctx_size})
+        if options.tied_emb == "3way":
+            self.encoder.emb.weight = self.dec.emb.weight
+        self.value = nn.Linear(self.dec.out2prob.in_features, 1)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """As the actor's, but with `hid2out` and the biases behind it at zero, so that Q is zero."""
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.kaiming_normal_(parameter)
+        self.encoder.emb.weight[PAD].zero_()
+        self.dec.emb.weight[PAD].zero_()
+        for start in (self.dec.hid2out.weight, self.dec.hid2out.bias, self.dec.out2prob.bias, self.value.bias):
+            start.zero_()
+
+    @torch.no_grad()
+    def start_from(self, actor_dec: nn.Module) -> list[str]:
+        """Copy embeddings and decoder from the actor's, and name what was copied; Q stays 0."""
+        own = self.dec.state_dict()
+        taken = []
+        for name, weight in actor_dec.state_dict().items():
+            name = re.sub(r"^att\.[^.]+\.", "att.ref.", name)
+            fits = name in own and own[name].shape == weight.shape
+            if fits and not name.startswith("hid2out.") and name != "out2prob.bias":
+                own[name].copy_(weight)
+                taken.append(name)
+        self.encoder.emb.weight.copy_(self.dec.emb.weight)
+        return taken
+
+    def forward(self, reference_TB: Tensor, reference_lengths_B: Tensor, words_TB: Tensor, steps: Steps) -> Tensor:
+        """What the output layer sees (N, E) at every real step.
+
+        Both word arrays are in the layout `<bos> ... <eos>`; the encoder reads `... <eos>`, as sources are.
+        """
+        states = self.encoder(reference_TB[1:], reference_lengths_B - 1)
+        return self.dec.readouts({"ref": states}, words_TB[:-1], steps.positions_N)
+
+    def q_of(self, readout_NE: Tensor, words: Tensor) -> Tensor:
+        """Q of one word (N) or of K words (N, K) per step."""
+        value_N1: Tensor = self.value(readout_NE)
+        return linear_rows(self.dec.out2prob, readout_NE, words) + (
+            value_N1 if words.dim() > 1 else value_N1.squeeze(1)
+        )
+
+    def q_of_all(self, readout_NE: Tensor) -> Tensor:
+        """Q of all words, (N, V)."""
+        return self.dec.out2prob(readout_NE) + self.value(readout_NE)  # type: ignore[no-any-return]
+
+
+class TargetNetwork(Generic[M]):
+    """A copy of a network that follows it by Polyak averaging; never trained, never in training mode."""
+
+    def __init__(self, network: M) -> None:
+        self.network = copy.deepcopy(network).eval().requires_grad_(False)
+        self.target, self.online = list(self.network.parameters()), list(network.parameters())
+
+    def polyak_update(self, tau: float) -> None:
+        """target <- (1 - tau) target + tau online."""
+        polyak_update(self.target, self.online, tau)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The copy's weights."""
+        return self.network.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore them."""
+        self.network.load_state_dict(state)
+
+
+@torch.no_grad()
+def polyak_update(target: Sequence[Tensor], online: Sequence[Tensor], tau: float) -> None:
+    """target <- (1 - tau) target + tau online, for all tensors in one operation, in place."""
+    torch._foreach_lerp_(tuple(target), tuple(online), tau)
+
+
+class CriticEnsemble:
+    """I critics that see the same data from different starts, their target networks and their optimiser."""
+
+    def __init__(
+        self,
+        shape: ModelOptions,
+        options: CriticOptions,
+        n_vocab: int,
+        n_critics: int,
+        tau: float,
+        device: torch.device,
+    ) -> None:
+        """tau: of the target networks' Polyak averaging."""
+        self.options, self.tau = options, tau
+        self.critics = [Critic(shape, n_vocab).to(device) for _ in range(n_critics)]
+        self.targets = [TargetNetwork(critic) for critic in self.critics]
+        self.parameters = [parameter for critic in self.critics for parameter in critic.parameters()]
+        self.optimizer = torch.optim.Adam(self.parameters, betas=(options.critic_beta1, 0.999), fused=True)
+
+    @classmethod
+    def build(cls, setup: Setup, options: CriticOptions, n_critics: int, tau: float) -> "CriticEnsemble":
+        """As the options say: of the actor's shape, starting from its decoder or from another run's critics."""
+        actor = setup.actor
+        critics = cls(setup.read(ModelOptions), options, len(actor.tokens), n_critics, tau, actor.device)
+        if options.critic_init == "actor":
+            for critic in critics.critics:
+                critic.start_from(actor.decoder)
+            critics.polyak_update(1.0)
+        if options.critics_from:
+            critics.load_from_run(Path(options.critics_from))
+        return critics
+
+    def load_from_run(self, folder: Path) -> None:
+        """Take another run's critics, or the first of them; the optimiser starts anew."""
+        where = f"[model] critics_from: {folder}"
+        state, _ = load_state(folder)
+        found = state["model"].get("algorithm", {}).get("critics") if state else None
+        if not found:
+            raise UserError("no run with critics is there", where, "name the folder of such a run, e.g. runs/sac_bleu")
+        with state_fits(folder):
+            if len(found["critics"]) < len(self.critics):
+                raise ValueError(f"{len(found['critics'])} critics, not {len(self.critics)}")
+            for critic, copied, own, target in zip(
+                self.critics, self.targets, found["critics"], found["targets"], strict=False
+            ):
+                critic.load_state_dict(own)
+                copied.load_state_dict(target)
+
+    def readouts(self, experience: Experience, steps: Steps, target: bool = False) -> list[Tensor]:
+        """What the output layer of each critic, or of each target network, sees (N, E)."""
+        lengths_B = experience.reference_RB.ne(PAD).sum(0).cpu()
+        networks = self.networks(target)
+        return [network(experience.reference_RB, lengths_B, experience.words_TB, steps) for network in networks]
+
+    def networks(self, target: bool) -> list[Critic]:
+        """The critics, or their target networks."""
+        return [copied.network for copied in self.targets] if target else self.critics
+
+    def q_of_taken(self, readouts: list[Tensor], taken_N: Tensor) -> Tensor:
+        """Q_i(s_t, a_t) of the taken words (I, N)."""
+        pairs = zip(self.critics, readouts, strict=True)
+        return torch.stack([critic.q_of(readout, taken_N) for critic, readout in pairs])
+
+    def q_of_actions(self, readouts: list[Tensor], support: Support | None, target: bool = False) -> Tensor:
+        """Q_i(s_t, a) of a support's words, or of all words (I, N, A)."""
+        pairs = zip(self.networks(target), readouts, strict=True)
+        if support is None:
+            return torch.stack([network.q_of_all(readout) for network, readout in pairs])
+        return torch.stack([network.q_of(readout, support.words_NK) for network, readout in pairs])
+
+    @torch.no_grad()
+    def bootstrapped_targets(
+        self, experience: Experience, policy: PolicyAtSteps, gamma: float, alpha: float | Tensor
+    ) -> Tensor:
+        """r_t + gamma V(s_{t+1}), V by the target networks and the policy (Eq. 7 and 8)."""
+        steps = policy.steps
+        q_INA = self.q_of_actions(self.readouts(experience, steps, target=True), policy.support, target=True)
+        next_values_N = steps.following(losses.soft_value(q_INA, policy.log_pi_NA, alpha))
+        return losses.td_target(steps.flatten(experience.rewards_TB), next_values_N, steps.ends_N, gamma)
+
+    def step(self, loss: Tensor, lr: float) -> Tensor:
+        """One step of the optimiser; the norm of the gradient before clipping."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        self.optimizer.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.parameters, self.options.critic_gclip)
+        self.optimizer.step()
+        return norm
+
+    def polyak_update(self, tau: float | None = None) -> None:
+        """Let the target networks follow, by `tau` of the way."""
+        for copied in self.targets:
+            copied.polyak_update(self.tau if tau is None else tau)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Critics, target networks and optimiser."""
+        return {
+            "critics": [critic.state_dict() for critic in self.critics],
+            "targets": [copied.state_dict() for copied in self.targets],
+            "optimizer": self.optimizer.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore them."""
+        for network, weights in zip(self.critics, state["critics"], strict=True):
+            network.load_state_dict(weights)
+        for copied, weights in zip(self.targets, state["targets"], strict=True):
+            copied.load_state_dict(weights)
+        self.optimizer.load_state_dict(state["optimizer"])
+
+
+@torch.no_grad()
+def monte_carlo_returns(experience: Experience, policy: PolicyAtSteps, gamma: float, alpha: float | Tensor) -> Tensor:
+    """The soft return of every step of an experience."""
+    rewards_N = policy.steps.flatten(experience.rewards_TB)
+    return losses.soft_returns(rewards_N, entropy(policy.log_pi_NA), policy.steps, gamma, alpha)
+
+
+@torch.no_grad()
+def critic_metrics(q_IN: Tensor, target_N: Tensor, returns_N: Tensor, log_pi_NA: Tensor) -> dict[str, Tensor | float]:
+    """How Q compares with its targets and with the realised returns; on the device until somebody looks."""
+    q_N = q_IN.amin(0)
+    return {
+        "q": q_N.mean(),
+        "q_target": target_N.mean(),
+        "return": returns_N.mean(),
+        "max_q": q_N.abs().amax(),
+        "max_return": returns_N.abs().amax(),
+        "td_error": (q_N - target_N).abs().mean(),
+        "explained_variance": losses.explained_variance(q_N, returns_N),
+        "entropy": entropy(log_pi_NA).mean(),
+        "max_probability": log_pi_NA.exp().amax(-1).mean(),
+    }

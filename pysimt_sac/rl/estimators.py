@@ -1,0 +1,123 @@
+"""Two small things that some algorithms learn beside the actor: the temperature and a baseline."""
+
+import dataclasses
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.rl import losses
+from pysimt_sac.rl.policy import entropy
+
+
+@dataclasses.dataclass(frozen=True)
+class BaselineOptions:
+    """The keys of `[model]` that models with a learned baseline have."""
+
+    baseline_lr: float = option(0.001, "learning rate of the learned baseline, which has an Adam of its own", above=0)
+
+
+class Temperature:
+    """alpha, the weight of the entropy: fixed, or learned so that the policy keeps a target entropy.
+
+    Learned is its logarithm, so that it stays positive.
+    """
+
+    def __init__(
+        self,
+        alpha: float,
+        learned: bool = False,
+        target_entropy: float | None = None,
+        lr: float = 3e-4,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        """alpha: its value, or its start. target_entropy: in nats; None: the mean that `observe` sees first."""
+        self.learned = learned
+        self.fixed = torch.tensor(alpha, device=device)
+        if learned:
+            self.log_alpha = torch.tensor(math.log(alpha), device=device, requires_grad=True)
+            self.optimizer = torch.optim.Adam([self.log_alpha], lr=lr)
+            self.target = torch.tensor(target_entropy or 0.0, device=device)
+            self.observed = -1 if target_entropy else 0  # policies seen so far; -1: the target is given
+
+    @classmethod
+    def build(cls, alpha: float | str, target_entropy: float | None, lr: float, device: torch.device) -> "Temperature":
+        """A fixed one, or with `auto` one that is learned from 0.01."""
+        learned = alpha == "auto"
+        return cls(0.01 if learned else float(alpha), learned, target_entropy, lr, device)
+
+    @property
+    def alpha(self) -> Tensor:
+        """The current value, without gradient."""
+        return self.log_alpha.detach().exp() if self.learned else self.fixed
+
+    @torch.no_grad()
+    def observe(self, log_pi_NA: Tensor) -> None:
+        """Let the target entropy be the mean over the policies seen here, unless it is given."""
+        if self.learned and self.observed >= 0:
+            self.observed += 1
+            self.target.lerp_(entropy(log_pi_NA).mean().to(self.target.dtype), 1 / self.observed)
+
+    def update(self, log_pi_NA: Tensor) -> None:
+        """One step towards the target entropy; nothing if alpha is fixed."""
+        if not self.learned:
+            return
+        if self.observed == 0:
+            self.observe(log_pi_NA)
+        self.optimizer.zero_grad()
+        losses.temperature_loss(self.log_alpha.exp(), log_pi_NA, self.target).backward()
+        self.optimizer.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs."""
+        if not self.learned:
+            return {}
+        tensors = {"log_alpha": self.log_alpha.detach(), "target": self.target}
+        return {**tensors, "observed": self.observed, "optimizer": self.optimizer.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore it."""
+        if self.learned:
+            with torch.no_grad():
+                self.log_alpha.copy_(state["log_alpha"])
+                self.target.copy_(state["target"])
+            self.observed = state["observed"]
+            self.optimizer.load_state_dict(state["optimizer"])
+
+
+class LearnedBaseline:
+    """A state-dependent baseline b_t = w h_t + c on detached decoder states; it starts at 0.
+
+    It has an Adam of its own, to which the weight of its error in a common loss (0.01 in MIXER) would make no
+    difference: `baseline_lr` stands for it.
+    """
+
+    def __init__(self, size: int, lr: float, device: torch.device) -> None:
+        self.layer = nn.Linear(size, 1).to(device)
+        nn.init.zeros_(self.layer.weight)
+        nn.init.zeros_(self.layer.bias)
+        self.optimizer = torch.optim.Adam(self.layer.parameters(), lr=lr)
+
+    def __call__(self, states_NH: Tensor) -> Tensor:
+        """The predicted returns (N)."""
+        predicted_N: Tensor = self.layer(states_NH.detach()).squeeze(1)
+        return predicted_N
+
+    def update(self, predicted_N: Tensor, returns_N: Tensor) -> Tensor:
+        """One step towards the realised returns; the loss before it."""
+        loss = losses.baseline_loss(predicted_N, returns_N)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs."""
+        return {"layer": self.layer.state_dict(), "optimizer": self.optimizer.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore it."""
+        self.layer.load_state_dict(state["layer"])
+        self.optimizer.load_state_dict(state["optimizer"])

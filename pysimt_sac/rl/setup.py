@@ -1,0 +1,44 @@
+"""What an algorithm is built from: the actor, and the run's configuration."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pysimt_sac.engine.config.options import option, read_section
+from pysimt_sac.rl.actor import Actor
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class RLOptions:
+    """The keys of `[model]` that all reinforcement-learning models have."""
+
+    lambda_rl: float = option(1.0, "weight of the reinforcement loss", minimum=0)
+    lambda_mle: float = option(0.1, "weight of the references' negative log-likelihood beside it", minimum=0)
+    actor_warmup: int = option(0, "updates over which the actor's learning rate rises to its full value", minimum=0)
+    rollout_max_len: int = option(50, "most words of a rollout; also at most 10 more than its reference has", minimum=1)
+    rollout_dropout: bool = option(False, "sample and score with dropout")
+    permute_rewards: bool = option(False, "a control: every sentence gets another one's rewards")
+    health_freq: int = option(30, "updates between reports of the algorithm's metrics", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What an algorithm is built from."""
+
+    actor: Actor
+    section: Mapping[str, Any]  # `[model]` of the configuration
+    filename: str  # of the configuration
+    seed: int
+    batch_size: int
+    log: Callable[[str], None]
+
+    def read(self, options: type[T]) -> T:
+        """Read one of the option classes from `[model]`."""
+        return read_section(options, self.section, self.where)
+
+    @property
+    def where(self) -> str:
+        """The section, for error messages."""
+        return f"{self.filename} [model]"
