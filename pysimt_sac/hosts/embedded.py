@@ -17,7 +17,7 @@ from pysimt_sac.hosts.session import Log, Session
 from pysimt_sac.rl.actor import Encoded, TakenWords
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.policy import Support, find_support, full_policy, policy_on_support
-from pysimt_sac.rl.rollout import Rollout, Steps, roll_out
+from pysimt_sac.rl.rollout import Steps
 
 
 class EngineActor(NetworkActor):
@@ -47,11 +47,9 @@ class EngineActor(NetworkActor):
         encoders: Any = self.networks["encoders"]
         return {name: encoder(batch[name], batch.lengths[name]) for name, encoder in encoders.items()}
 
-    def rollout(
-        self, encoded: Encoded, limits_B: Tensor, generator: torch.Generator | None, forced_TB: Tensor | None = None
-    ) -> Rollout:
-        """Sample hypotheses, or decode greedily without a generator."""
-        return roll_out(EngineStepper(self.decoder, encoded), limits_B, generator, forced_TB)
+    def stepper(self, encoded: Encoded) -> EngineStepper:
+        """The policy one step at a time."""
+        return EngineStepper(self.decoder, encoded)
 
     def readouts(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor) -> Tensor:
         """What the output layer sees (N, E) at every real step."""
@@ -72,6 +70,13 @@ class EngineActor(NetworkActor):
         with torch.no_grad():
             support = find_support(output(readout_NE), taken, k, least)
         return policy_on_support(linear_rows(output, readout_NE, support.words_NK), support), support
+
+    def policy_on(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, support: Support | None) -> Tensor:
+        """log pi (N, A) over a given support, or over all words."""
+        readout_NE, output = self.readouts(encoded, words_TB, positions_N), self.decoder.out2prob
+        if support is None:
+            return full_policy(output(readout_NE).log_softmax(-1))
+        return policy_on_support(linear_rows(output, readout_NE, support.words_NK), support)
 
     def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> TakenWords:
         """Score the words of given hypotheses, a chunk at a time: the scores of all words would take much memory."""

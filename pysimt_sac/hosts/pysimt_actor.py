@@ -14,7 +14,7 @@ from pysimt_sac.hosts.network_actor import NetworkActor
 from pysimt_sac.hosts.pysimt_stepper import PysimtStepper
 from pysimt_sac.rl.actor import Encoded, TakenWords
 from pysimt_sac.rl.policy import Support, entropy, find_support, full_policy, restricted_policy
-from pysimt_sac.rl.rollout import Rollout, Steps, roll_out
+from pysimt_sac.rl.rollout import Steps
 
 
 class PysimtActor(NetworkActor):
@@ -41,24 +41,22 @@ class PysimtActor(NetworkActor):
         encoders: Any = self.networks["encoders"]
         return {str(name): encoder(batch[str(name)]) for name, encoder in encoders.items()}
 
-    def rollout(
-        self, encoded: Encoded, limits_B: Tensor, generator: torch.Generator | None, forced_TB: Tensor | None = None
-    ) -> Rollout:
-        """Sample hypotheses, or decode greedily without a generator."""
-        return roll_out(PysimtStepper(self.decoder, encoded), limits_B, generator, forced_TB)
+    def stepper(self, encoded: Encoded) -> PysimtStepper:
+        """The policy one step at a time."""
+        return PysimtStepper(self.decoder, encoded)
 
-    def unroll(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
-        """Log-probabilities (N, V) and decoder states (N, H) at every real step."""
+    def unroll(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities (N, V) and decoder states (N, H) at some positions."""
         state, scores, states = self.decoder.f_init(encoded), [], []
         for words_B in words_TB[:-1]:
             log_p_BV, state = self.decoder.f_next(encoded, self.embed(words_B), state)
             scores.append(log_p_BV)
             states.append(state)
-        return steps.flatten(torch.stack(scores)), steps.flatten(torch.stack(states))
+        return torch.cat(scores).index_select(0, positions_N), torch.cat(states).index_select(0, positions_N)
 
     def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
         """Log-probabilities (N, V) of the next word."""
-        return self.unroll(encoded, words_TB, steps)[0]
+        return self.unroll(encoded, words_TB, steps.positions_N)[0]
 
     def policy(
         self, encoded: Encoded, words_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
@@ -70,9 +68,14 @@ class PysimtActor(NetworkActor):
         support = find_support(log_p_NV, taken, k, least)
         return restricted_policy(log_p_NV, support), support
 
+    def policy_on(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, support: Support | None) -> Tensor:
+        """log pi (N, A) over a given support, or over all words."""
+        log_p_NV, _ = self.unroll(encoded, words_TB, positions_N)
+        return full_policy(log_p_NV) if support is None else restricted_policy(log_p_NV, support)
+
     def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> TakenWords:
         """Score the words of given hypotheses."""
-        log_p_NV, states_NH = self.unroll(encoded, words_TB, steps)
+        log_p_NV, states_NH = self.unroll(encoded, words_TB, steps.positions_N)
         choices_NV = log_p_NV[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
         log_p_N = log_p_NV.gather(1, steps.flatten(words_TB[1:]).unsqueeze(1)).squeeze(1)
         log_pi_N, entropy_N = log_p_N - choices_NV.logsumexp(-1), entropy(choices_NV.log_softmax(-1))

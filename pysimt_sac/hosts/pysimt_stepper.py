@@ -1,5 +1,6 @@
 """Searching pysimt's models: a `Stepper` by its decoders' protocol (`f_init`, `get_emb`, `f_next`) and no more."""
 
+import copy
 import math
 from typing import Any
 
@@ -21,6 +22,7 @@ class PysimtStepper:
         self.forbidden = [PAD, BOS, UNK] if suppress_unk else [PAD, BOS]
         self.h_NH: Tensor | None = dec.f_init(states)
         self.tiled, self.tiles = states, 1
+        self.whole_states = states
 
     def log_probs(self, words_BK: Tensor) -> Tensor:
         """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
@@ -49,6 +51,18 @@ class PysimtStepper:
         if parents_BK.size(1) != self.tiles:
             every_N = torch.arange(len(parents_BK), device=parents_BK.device).repeat_interleave(parents_BK.size(1))
             self.tiled, self.tiles = select_encoded(self.states, every_N), parents_BK.size(1)
+
+    def decoder_states(self) -> Tensor:
+        """The states (B, H) of one hypothesis per sentence after the last step."""
+        assert self.h_NH is not None
+        return self.h_NH
+
+    def fork(self, sentences_C: Tensor, states_CH: Tensor) -> "PysimtStepper":
+        """A new stepper in given decoder states, for sentences as they were numbered at the beginning."""
+        forked = copy.copy(self)
+        forked.states = forked.tiled = forked.whole_states = select_encoded(self.whole_states, sentences_C)
+        forked.tiles, forked.h_NH = 1, states_CH
+        return forked
 
     def join(self, other: "PysimtStepper") -> None:
         """Not offered: pysimt's encoders pad each batch on their own."""

@@ -8,5 +8,6 @@ from pysimt_sac.models.mrt import MRT
 from pysimt_sac.models.reinforce import REINFORCE
 from pysimt_sac.models.sac import SAC
 from pysimt_sac.models.sac_unsup import SACUnsup
+from pysimt_sac.models.vine import Vine
 
-__all__ = ["ERAC", "MIXER", "MLE", "MRT", "REINFORCE", "SAC", "ActorCritic", "SACUnsup"]
+__all__ = ["ERAC", "MIXER", "MLE", "MRT", "REINFORCE", "SAC", "ActorCritic", "SACUnsup", "Vine"]

@@ -49,7 +49,7 @@ class ActorCritic(Algorithm):
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Roll out the delayed actor; one step of the critic; the actor's loss."""
         actor, behaviour, options = self.actor, self.behaviour, self.critic_options
-        stage, dropout = options.stage(epoch), self.common.rollout_dropout
+        stage, dropout = options.stage(epoch), self.common.gradient_dropout
         self.delayed.polyak_update(self.options.actor_tau)
         experience = self.collector.collect(behaviour, batch, 0.0, update)
 

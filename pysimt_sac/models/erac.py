@@ -51,7 +51,7 @@ class ERAC(Algorithm):
         experience = self.collector.collect(actor, batch, alpha, update)
 
         # The policy at the states of the experience, over its support
-        with actor.training_mode(self.common.rollout_dropout), torch.set_grad_enabled(stage.trains_actor):
+        with actor.training_mode(self.common.gradient_dropout), torch.set_grad_enabled(stage.trains_actor):
             encoded = actor.encode(batch)
             hypotheses = experience.words_TB, experience.lengths_B.cpu(), options.support, options.support_least
             policy = policy_at_steps(actor, encoded, *hypotheses)

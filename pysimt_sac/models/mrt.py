@@ -53,7 +53,7 @@ class MRT(Algorithm):
         columns_C = unique_columns(sampled.words_TB, n_candidates).to(actor.device)
         candidates, sentences_C = sampled.select(columns_C), columns_C // n_candidates
         steps = Steps.of(candidates.lengths_B.cpu(), actor.device)
-        with actor.training_mode(common.rollout_dropout):
+        with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
             taken = actor.taken_words(select_encoded(encoded, sentences_C), candidates.words_TB, steps)

@@ -63,7 +63,7 @@ class REINFORCE(Algorithm):
         actor, common, n_samples = self.actor, self.common, self.options.n_samples
         experience = self.collector.collect(actor, batch, math.nan, update, n_samples)
         steps = Steps.of(experience.lengths_B.cpu(), actor.device)
-        with actor.training_mode(common.rollout_dropout):
+        with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
             taken = actor.taken_words(repeat_encoded(encoded, n_samples), experience.words_TB, steps)

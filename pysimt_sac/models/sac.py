@@ -1,12 +1,14 @@
 """`SACNMT`: Soft Actor-Critic for translation (the paper's SAC BLEU, or any other reward).
 
-The actor comes from `pretrained_file`; for `critic_pretrain_epochs` the critics learn alone, then both learn together.
-The update is Haarnoja et al.'s with the expectation over actions written out as a sum over words (Christodoulou 2019).
+The critics learn alone for `critic_pretrain_epochs`, then beside the actor. The update is Haarnoja et al.'s, with the
+expectation over actions written out as a sum over words. With `known_reward`, Q(s,a) = r(s,a) + w f(s,a): the reward of
+a word is computed, not learned, and the critics learn only the future f. With `branch_states`, some states have their
+likeliest words continued to the end; their returns are used as they are, and teach the critics the order of words.
+Without both, and with `critic_target: td`, it is the paper's algorithm (`experiments/sac_paper.conf`).
 """
 
 import dataclasses
-import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -17,11 +19,12 @@ from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
+from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_branched, known_rewards, policy_at_choices
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, TargetNetwork, critic_metrics, monte_carlo_returns
 from pysimt_sac.rl.diagnostics import gate_lines
-from pysimt_sac.rl.estimators import Temperature
-from pysimt_sac.rl.replay import Experience, ReplayBuffer
+from pysimt_sac.rl.estimators import FutureWeight, Temperature
+from pysimt_sac.rl.replay import Branches, Experience, ReplayBuffer
 from pysimt_sac.rl.setup import RLOptions, Setup
 
 
@@ -36,61 +39,79 @@ class SACOptions:
     alpha_lr: float = option(0.0003, "`alpha: auto`: its learning rate", above=0)
     tau: float = option(0.005, "Polyak averaging of the critics' target networks", above=0, maximum=1)
     n_critics: int = option(2, "critics; the minimum of their Q counts", minimum=1)
+    critic_weight: float | str = option(
+        "auto",
+        "w in Q = r + w f; `auto`: fitted on held-out branches, from 0; 1 without branches",
+        choices=("auto",),
+        minimum=0,
+    )
     target_clip: bool = option(False, "clip the critics' targets to what can still be earned")
     buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
     updates_per_batch: int = option(1, "steps of the critics for every batch that is rolled out", minimum=1)
+    kl_weight: float = option(0.0, "weight of the KL divergence from the pre-trained actor", minimum=0)
 
 
 @algorithm("SACNMT")
 class SAC(Algorithm):
     """Soft Actor-Critic over the words of a vocabulary."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, CriticOptions, SACOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, CriticOptions, BranchOptions, SACOptions)
+    defaults: ClassVar[dict[str, Any]] = {"branch_states": 0, "branch_path": "sample"}
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.options, self.critic_options = setup.read(SACOptions), setup.read(CriticOptions)
+        self.branch_options = setup.read(BranchOptions)
         self.collector: Collector = Collector(setup)
         self.critics = CriticEnsemble.build(setup, self.critic_options, self.options.n_critics, self.options.tau)
         self.temperature = Temperature.build(
             self.options.alpha, self.options.target_entropy, self.options.alpha_lr, self.actor.device
         )
+        fitted = self.options.critic_weight == "auto" and self.branch_options.branch_states > 0
+        weight = "auto" if fitted else 1.0 if self.options.critic_weight == "auto" else self.options.critic_weight
+        self.future_weight = FutureWeight(weight, self.actor.device)
         self.replay = ReplayBuffer(self.options.buffer_size, setup.seed)
         self.parts = {
             "collector": self.collector,
             "critics": self.critics,
             "replay": self.replay,
             "temperature": self.temperature,
+            "future_weight": self.future_weight,
         }
+        if self.options.kl_weight:
+            frozen = self.parts["pretrained"] = TargetNetwork(self.actor.networks)
+            self.pretrained = self.actor.with_networks(frozen.network)
         setup.log(self.replay.describe_size(setup.batch_size, self.common.rollout_max_len))
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Collect experience; one step of the critics, the actor's loss, and the temperature on replayed experience."""
-        actor, options, critics = self.actor, self.critic_options, self.critics
-        stage, alpha = options.stage(epoch), self.temperature.alpha
-        self.replay.add(self.collector.collect(actor, batch, float(alpha), update))
+        options, critics, alpha = self.critic_options, self.critics, self.temperature.alpha
+        stage = options.stage(epoch)
+        self.replay.add(self.collect(batch, update))
         for repetition in reversed(range(self.options.updates_per_batch)):
-            train_actor = stage.trains_actor and repetition == 0
-            experience = self.replay.sample().to(actor.device)
+            experience = self.replay.sample().to(self.actor.device)
 
-            # The current policy at the states of the experience, over its support
-            with actor.training_mode(self.common.rollout_dropout), torch.set_grad_enabled(train_actor):
-                encoded = actor.encode(experience.batch(actor.source, actor.target))
-                lengths_B, support = experience.lengths_B.cpu(), (options.support, options.support_least)
-                policy = policy_at_steps(actor, encoded, experience.words_TB, lengths_B, *support)
-                nll = actor.nll(encoded, experience.reference_RB) if train_actor else None
-            experience = self.collector.rescore(actor, encoded, experience)
+            # The policy at the states of the experience, without dropout, over its support; the rewards that are known
+            experience, policy = self.evaluate(experience)
+            known_N, known_NA = known_rewards(experience, policy.steps, options.known_reward)
+            held_out_B = self.future_weight.held_out(experience.source_SB)
 
             # Critic targets: Monte Carlo returns, or r + gamma V(s') (Eq. 7 and 8)
             returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)
-            target_N = returns_N if stage.monte_carlo else self.bootstrapped_targets(experience, policy)
+            target_N = returns_N
+            if not stage.monte_carlo:
+                longest = self.common.rollout_max_len if self.options.target_clip else None
+                target_N = critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA, longest)
 
-            # Critic step (Eq. 9); one pass of the critics, before their step, serves their own loss and the actor's
+            # Critic loss (Eq. 9); one pass of the critics, before their step, serves their own loss and the actor's
             readouts = critics.readouts(experience, policy.steps)
+            q_IN = known_N + critics.q_of_taken(readouts, policy.taken_N)
             with torch.no_grad():
-                q_INA = critics.q_of_actions(readouts, policy.support) if train_actor else None
-            q_IN = critics.q_of_taken(readouts, policy.taken_N)
-            critic_loss = losses.critic_loss(q_IN, target_N)
+                q_INA = known_NA + self.future_weight.value * critics.q_of_actions(readouts, policy.support)
+            learns_N = ~policy.steps.of_sentences(held_out_B)
+            critic_loss = losses.critic_loss(q_IN[:, learns_N], target_N[learns_N])
+            if experience.branches is not None:
+                critic_loss = critic_loss + self.branch_loss(experience.branches, policy, readouts, q_INA, held_out_B)
             gradient_norm = critics.step(critic_loss, stage.critic_lr)
             self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
             self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
@@ -98,28 +119,63 @@ class SAC(Algorithm):
             # Target networks; without bootstrapping nobody needs them to lag behind
             critics.polyak_update(1.0 if stage.monte_carlo else None)
 
-            # Actor loss (Eq. 10) and temperature
+            # Actor loss (Eq. 10), with dropout, and temperature
             terms: dict[str, Tensor] = {}
-            if q_INA is not None and nll is not None:
-                reinforcement = losses.actor_loss(policy.log_pi_NA, q_INA, alpha)
-                terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}
-                self.metrics["mle_loss"] = nll.detach()
+            if stage.trains_actor and repetition == 0:
+                terms = self.actor_terms(experience, policy, q_INA)
                 self.temperature.update(policy.log_pi_NA)
             else:
                 self.temperature.observe(policy.log_pi_NA)
-        self.metrics["alpha"] = alpha
+        self.metrics |= {"alpha": alpha, "critic_weight": self.future_weight.value}
         return ActorLoss(terms, len(policy.steps))
 
-    def bootstrapped_targets(self, experience: Experience, policy: PolicyAtSteps) -> Tensor:
-        """r_t + gamma V(s_{t+1}), clipped if `target_clip` says so."""
-        alpha, steps = self.temperature.alpha, policy.steps
-        target_N = self.critics.bootstrapped_targets(experience, policy, self.critic_options.gamma, alpha)
-        if not self.options.target_clip:
-            return target_N
-        steps_left_N = (self.common.rollout_max_len - 1 - steps.times_N).clamp(min=0)
-        most_entropy_N = alpha * steps_left_N * math.log(len(self.actor.tokens))
-        before_N = steps.flatten(experience.potentials_before_TB)
-        return losses.clip_target(target_N, before_N, steps.of_sentences(experience.scale_B), most_entropy_N)
+    def collect(self, batch: Batch, update: int) -> Experience:
+        """Roll out the current policy, with branches and the likeliest words' rewards where the options want them."""
+        alpha, known = float(self.temperature.alpha), self.critic_options.known_reward
+        if not (known or self.branch_options.branch_states):
+            return self.collector.collect(self.actor, batch, alpha, update)
+        return collect_branched(self.actor, batch, self.collector, self.branch_options, alpha, update, known)
+
+    def evaluate(self, experience: Experience) -> tuple[Experience, PolicyAtSteps]:
+        """The policy at an experience's states, in evaluation mode; rewards that learn score it anew."""
+        if experience.choices is not None:
+            return experience, policy_at_choices(experience)
+        actor, options = self.actor, self.critic_options
+        with actor.training_mode(dropout=False), torch.no_grad():
+            encoded = actor.encode(experience.batch(actor.source, actor.target))
+            hypotheses = experience.words_TB, experience.lengths_B.cpu()
+            policy = policy_at_steps(actor, encoded, *hypotheses, options.support, options.support_least)
+        return self.collector.rescore(actor, encoded, experience), policy
+
+    def branch_loss(
+        self, branches: Branches, policy: PolicyAtSteps, readouts: list[Tensor], q_INA: Tensor, held_out_B: Tensor
+    ) -> Tensor:
+        """Branches tell the critics the order of words, and the actor its Q; some are held out to fit the weight."""
+        rows_M = policy.steps.rows_of(branches.positions_M(len(held_out_B)))
+        q_INA[:, rows_M] = branches.returns_MK
+        future_MK = branches.returns_MK - (branches.rewards_MK if self.critic_options.known_reward else 0.0)
+        predicted_IMK = self.critics.q_of_words(readouts, rows_M, branches.words_MK)
+        held_M = held_out_B[branches.sentences_M]
+        self.future_weight.update(predicted_IMK[:, held_M], future_MK[held_M], branches.valid_MK[held_M])
+        self.metrics |= branch_metrics(branches)
+        return losses.within_state_loss(predicted_IMK[:, ~held_M], future_MK[~held_M], branches.valid_MK[~held_M])
+
+    def actor_terms(self, experience: Experience, policy: PolicyAtSteps, q_INA: Tensor) -> dict[str, Tensor]:
+        """The terms of the actor's loss; with known choices, over the states that have more than one."""
+        actor, common, batch = self.actor, self.common, experience.batch(self.actor.source, self.actor.target)
+        rows_N, support = policy.states(undecided=experience.choices is not None)
+        states = experience.words_TB, policy.steps.positions_N[rows_N], support
+        with actor.training_mode(common.gradient_dropout):
+            encoded = actor.encode(batch)
+            log_pi_NA, nll = actor.policy_on(encoded, *states), actor.nll(encoded, experience.reference_RB)
+        self.metrics["mle_loss"] = nll.detach()
+        reinforcement = losses.actor_loss(log_pi_NA, q_INA[:, rows_N], self.temperature.alpha)
+        terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}
+        if self.options.kl_weight:
+            with torch.no_grad():
+                log_pi_0_NA = self.pretrained.policy_on(self.pretrained.encode(batch), *states)
+            terms["kl"] = self.options.kl_weight * losses.kl_divergence(log_pi_NA, log_pi_0_NA)
+        return terms
 
     def stage(self, epoch: int) -> str:
         """The critics alone, then actor and critics."""
@@ -127,7 +183,8 @@ class SAC(Algorithm):
 
     def begin_stage(self, stage: str) -> list[str]:
         """Examine the critics before the actor follows them."""
-        return gate_lines(self.setup, self.collector, self.critics, stage, float(self.temperature.alpha))
+        weight = float(self.future_weight.value)
+        return gate_lines(self.setup, self.collector, self.critics, stage, float(self.temperature.alpha), weight)
 
     def report(self, update: int) -> dict[str, float]:
         """Metrics of the rollouts, of the last update, and of the replay buffer."""

@@ -69,7 +69,7 @@ class SACUnsup(Algorithm):
         self.replay.add(self.collector.collect(actor, batch, self.options.alpha, update))
         experience = self.replay.sample().to(actor.device)
         steps = Steps.of(experience.lengths_B.cpu(), actor.device)
-        with actor.training_mode(self.common.rollout_dropout):
+        with actor.training_mode(self.common.gradient_dropout):
             encoded = actor.encode(experience.batch(actor.source, actor.target))
             experience = self.collector.rescore(actor, encoded, experience)
             loss = self.oracle_loss if self.options.oracle == "gold" else self.return_loss

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.network.layers import States
+from pysimt_sac.engine.network.stepper import Stepper
 from pysimt_sac.rl.policy import Support
-from pysimt_sac.rl.rollout import Rollout, Steps
+from pysimt_sac.rl.rollout import Steps
 
 Encoded = States  # an encoded source
 
@@ -42,6 +43,14 @@ class PolicyAtSteps(NamedTuple):
     taken_N: Tensor
     log_pi_NA: Tensor
     support: Support | None
+
+    def states(self, undecided: bool) -> tuple[Tensor, Support | None]:
+        """Numbers (N) of all states and their support; or of those alone whose support has more than one word."""
+        every_N = torch.arange(len(self.steps), device=self.taken_N.device)
+        if not undecided or self.support is None:
+            return every_N, self.support
+        rows_N = every_N[self.support.valid_NK.sum(1) > 1]
+        return rows_N, Support(*(part[rows_N] for part in self.support))
 
 
 class Actor(Protocol):
@@ -79,10 +88,8 @@ class Actor(Protocol):
     def embed(self, words: Tensor) -> Tensor:
         """Target embeddings."""
 
-    def rollout(
-        self, encoded: Encoded, limits_B: Tensor, generator: torch.Generator | None, forced_TB: Tensor | None = None
-    ) -> Rollout:
-        """Sample hypotheses, or decode greedily without a generator; see `rl.rollout.roll_out`."""
+    def stepper(self, encoded: Encoded) -> Stepper:
+        """The policy one step at a time, without gradient, for `rl.rollout.roll_out`."""
 
     def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
         """Log-probabilities (N, V) of the next word at every real step."""
@@ -91,6 +98,9 @@ class Actor(Protocol):
         self, encoded: Encoded, words_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
     ) -> tuple[Tensor, Support | None]:
         """log pi (N, A) over the k likeliest words and the taken ones; k = 0: over the whole vocabulary."""
+
+    def policy_on(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, support: Support | None) -> Tensor:
+        """log pi (N, A) over a given support, or over all words, at some positions of a flattened (T, B) array."""
 
     def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> TakenWords:
         """Score the words of given hypotheses, and no others."""

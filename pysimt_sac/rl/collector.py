@@ -1,4 +1,4 @@
-"""The collector: lets an actor translate a batch, scores the hypotheses, and returns the experience."""
+"""The collector: lets an actor translate a batch in evaluation mode, and scores the hypotheses."""
 
 import dataclasses
 from typing import Any
@@ -10,7 +10,7 @@ from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.rewards import Numbers, Rewarder, RewardOptions, Translations, permute
 from pysimt_sac.rl.actor import Actor, Encoded, mean_state, repeat_encoded
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import Rollout, repeat_batch, step_limits
+from pysimt_sac.rl.rollout import Rollout, repeat_batch, roll_out, step_limits
 from pysimt_sac.rl.setup import RLOptions, Setup
 
 RECENT = 30  # batches that statistics are means of
@@ -25,9 +25,7 @@ class Collector:
     def __init__(self, setup: Setup) -> None:
         reward_options, common = setup.read(RewardOptions), setup.read(RLOptions)
         self.rewarder, self.n_labels = Rewarder(reward_options), reward_options.n_skills
-        self.max_len, self.dropout, self.permute = (
-            common.rollout_max_len, common.rollout_dropout, common.permute_rewards,
-        )  # fmt: skip
+        self.max_len, self.permute = common.rollout_max_len, common.permute_rewards
         self.generator = torch.Generator().manual_seed(setup.seed)
         self.last: Translations | None = None
         self.recent: list[dict[str, float]] = []
@@ -63,9 +61,9 @@ class Collector:
         limits_B = step_limits(batch.lengths[actor.target], self.max_len).repeat_interleave(n_samples)
         if forced_TB is not None:  # what is given must fit
             limits_B = limits_B.maximum(forced_TB.ne(0).sum(0).cpu())
-        with actor.training_mode(self.dropout):
+        with actor.training_mode(dropout=False):
             encoded = actor.encode(batch)
-            return encoded, actor.rollout(repeat_encoded(encoded, n_samples), limits_B, generator, forced_TB)
+            return encoded, roll_out(actor.stepper(repeat_encoded(encoded, n_samples)), limits_B, generator, forced_TB)
 
     def score(
         self,
@@ -108,6 +106,33 @@ class Collector:
             None if rewards.learnt_TB is None else tensor(rewards.learnt_TB),
             created_at_update=update,
         )
+
+    def potentials(self, actor: Actor, words_TC: Tensor, reference_RC: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+        """R_t at every step (T, C) of any hypotheses, and their scale c (C)."""
+        rewards = self.rewarder(Translations.from_ids(words_TC, reference_RC, actor.tokens), alpha)
+        potentials_TC, scale_C = (torch.from_numpy(values) for values in (rewards.potentials_TB, rewards.scale_B))
+        return potentials_TC.to(words_TC.device, torch.float32), scale_C.to(words_TC.device, torch.float32)
+
+    def next_rewards(
+        self,
+        actor: Actor,
+        words_TB: Tensor,
+        reference_RB: Tensor,
+        candidates_TBK: Tensor,
+        limits_B: Tensor,
+        alpha: float,
+    ) -> Tensor:
+        """r(s, a) (T, B, K) of candidate next words at every step of given hypotheses; 0 for `<pad>`."""
+        translations = Translations.from_ids(words_TB, reference_RB, actor.tokens)
+        found = self.rewarder.next_rewards(translations, candidates_TBK.cpu().numpy(), limits_B.tolist(), alpha)
+        return torch.from_numpy(found).to(words_TB.device, torch.float32)
+
+    def references(self, reference_RB: Tensor) -> Tensor:
+        """What branches are scored against: their references, or as a control those of other sentences."""
+        if not self.permute:
+            return reference_RB
+        order = torch.randperm(reference_RB.size(1), generator=self.generator)
+        return reference_RB.index_select(1, order.to(reference_RB.device))
 
     def rescore(self, actor: Actor, encoded: Encoded, experience: Experience) -> Experience:
         """Let rewards that learn do so from an old experience, and score it as they would now."""

@@ -9,6 +9,7 @@ There is no dropout. Critics use the engine's layers whatever the host is.
 
 import copy
 import dataclasses
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,6 +61,9 @@ class CriticOptions:
         "what a hypothesis's end costs",
         choices=("td", "mc"),
     )
+    known_reward: bool = option(
+        False, "Q(s,a) = r(s,a) + f(s,a): compute the reward of every word, and let the critics learn the future f only"
+    )
     critic_gclip: float = option(5.0, "clip the critics' gradient at this norm", above=0)
     critic_init: str = option("actor", "where the critics' embeddings and decoder start", choices=("actor", "random"))
     critics_from: str = option("", "folder of a run whose critics to start from, such as one that stopped at the gate")
@@ -67,7 +71,7 @@ class CriticOptions:
     critic_pretrain_lr: float = option(0.001, "the critics' learning rate while they learn alone", above=0)
     critic_pretrain_target: str = option("mc", "the critics' targets while they learn alone", choices=("mc", "td"))
     gate_sentences: int = option(
-        64, "validation sentences on which the critics are examined before the actor follows them; 0: none", minimum=0
+        256, "validation sentences on which the critics are examined before the actor follows them; 0: none", minimum=0
     )
 
     def stage(self, epoch: int) -> Stage:
@@ -231,15 +235,35 @@ class CriticEnsemble:
             return torch.stack([network.q_of_all(readout) for network, readout in pairs])
         return torch.stack([network.q_of(readout, support.words_NK) for network, readout in pairs])
 
+    def q_of_words(self, readouts: list[Tensor], rows_M: Tensor, words_MK: Tensor) -> Tensor:
+        """Q_i of some words at some of the steps (I, M, K)."""
+        pairs = zip(self.critics, readouts, strict=True)
+        return torch.stack([critic.q_of(readout[rows_M], words_MK) for critic, readout in pairs])
+
     @torch.no_grad()
     def bootstrapped_targets(
-        self, experience: Experience, policy: PolicyAtSteps, gamma: float, alpha: float | Tensor
+        self,
+        experience: Experience,
+        policy: PolicyAtSteps,
+        gamma: float,
+        alpha: float | Tensor,
+        known_NA: float | Tensor = 0.0,
+        longest: int | None = None,
     ) -> Tensor:
-        """r_t + gamma V(s_{t+1}), V by the target networks and the policy (Eq. 7 and 8)."""
+        """r_t + gamma V(s_{t+1}), V by the target networks and the policy (Eq. 7 and 8).
+
+        known_NA: the part of Q that is not learned. longest: clip the targets to what can be earned in so many steps.
+        """
         steps = policy.steps
         q_INA = self.q_of_actions(self.readouts(experience, steps, target=True), policy.support, target=True)
-        next_values_N = steps.following(losses.soft_value(q_INA, policy.log_pi_NA, alpha))
-        return losses.td_target(steps.flatten(experience.rewards_TB), next_values_N, steps.ends_N, gamma)
+        next_values_N = steps.following(losses.soft_value(known_NA + q_INA, policy.log_pi_NA, alpha))
+        target_N = losses.td_target(steps.flatten(experience.rewards_TB), next_values_N, steps.ends_N, gamma)
+        if longest is None:
+            return target_N
+        n_vocab = self.critics[0].dec.out2prob.out_features
+        most_entropy_N = alpha * (longest - 1 - steps.times_N).clamp(min=0) * math.log(n_vocab)
+        before_N = steps.flatten(experience.potentials_before_TB)
+        return losses.clip_target(target_N, before_N, steps.of_sentences(experience.scale_B), most_entropy_N)
 
     def step(self, loss: Tensor, lr: float) -> Tensor:
         """One step of the optimiser; the norm of the gradient before clipping."""

@@ -87,6 +87,52 @@ class Temperature:
             self.optimizer.load_state_dict(state["optimizer"])
 
 
+class FutureWeight:
+    """w in Q = r + w f: how far the critics' f can be trusted, by regression of the realised future on f.
+
+    Fitted within the states of branches, w = cov(f, d) / var(f), on sentences that the critics do not learn from (one
+    in eight); running means, from 0, clipped to [0, 1]. A critic that cannot order words gets no weight.
+    """
+
+    HELD_OUT, DECAY = 8, 0.98
+
+    def __init__(self, weight: float | str, device: torch.device) -> None:
+        self.fixed = None if weight == "auto" else float(weight)
+        self.covariance, self.variance = (torch.zeros((), device=device) for _ in range(2))
+
+    @property
+    def value(self) -> float | Tensor:
+        """The present weight."""
+        if self.fixed is not None:
+            return self.fixed
+        return (self.covariance / self.variance.clamp(min=1e-12)).clamp(0.0, 1.0)
+
+    def held_out(self, source_SB: Tensor) -> Tensor:
+        """Which sentences (B) the critics must not learn from; a source is always in or always out."""
+        if self.fixed is not None:
+            return torch.zeros(source_SB.size(1), dtype=torch.bool, device=source_SB.device)
+        places_S1 = torch.arange(1, len(source_SB) + 1, device=source_SB.device).unsqueeze(1)
+        return (source_SB * places_S1).sum(0) % self.HELD_OUT == 0
+
+    @torch.no_grad()
+    def update(self, predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> None:
+        """Take in held-out branches."""
+        if self.fixed is None and len(realised_MK):
+            predicted_MK = losses.centred(predicted_IMK.amin(0), valid_MK)
+            realised_MK = losses.centred(realised_MK, valid_MK)
+            self.covariance.lerp_((predicted_MK * realised_MK).sum() / len(realised_MK), 1 - self.DECAY)
+            self.variance.lerp_(predicted_MK.square().sum() / len(realised_MK), 1 - self.DECAY)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The running means."""
+        return {"covariance": self.covariance, "variance": self.variance}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore them."""
+        self.covariance.copy_(state["covariance"])
+        self.variance.copy_(state["variance"])
+
+
 class LearnedBaseline:
     """A state-dependent baseline b_t = w h_t + c on detached decoder states; it starts at 0.
 

@@ -50,6 +50,19 @@ def critic_loss(q_IN: Tensor, target_N: Tensor) -> Tensor:
     return (q_IN - target_N.detach()).square().mean(-1).sum()
 
 
+def within_state_loss(predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> Tensor:
+    """sum_i mean_s sum_a [(f_i(s,a) - mean_b f_i(s,b)) - (d(s,a) - mean_b d(s,b))]^2: the order of a state's words."""
+    error_IMK = centred(predicted_IMK, valid_MK) - centred(realised_MK.detach(), valid_MK)
+    return error_IMK.square().sum() / max(1, len(realised_MK))
+
+
+def centred(values: Tensor, valid_MK: Tensor) -> Tensor:
+    """Values minus their mean over the valid words of each state; 0 where there is no word."""
+    weights_MK = valid_MK.to(values.dtype)
+    mean = (values * weights_MK).sum(-1, keepdim=True) / weights_MK.sum(-1, keepdim=True).clamp(min=1)
+    return (values - mean) * weights_MK
+
+
 def spread_penalty(q_NA: Tensor) -> Tensor:
     """mean_t sum_a (Q(s_t,a) - mean_b Q(s_t,b))^2: holds Q of words never taken together (Bahdanau et al.)."""
     return (q_NA - q_NA.mean(-1, keepdim=True)).square().sum(-1).mean()
@@ -66,6 +79,18 @@ def variance_penalty(q_NA: Tensor) -> Tensor:
 def actor_loss(log_pi_NA: Tensor, q_INA: Tensor, alpha: float | Tensor) -> Tensor:
     """Eq. 10: mean_t sum_a pi(a|s_t) [alpha log pi(a|s_t) - min_i Q_i(s_t,a)]."""
     return (log_pi_NA.exp() * (alpha * log_pi_NA - q_INA.detach().amin(0))).sum(-1).mean()
+
+
+def all_action_loss(log_pi_MK: Tensor, q_MK: Tensor) -> Tensor:
+    """- mean_s sum_a pi(a|s) [Q(s,a) - V(s)], V(s) = sum_b pi(b|s) Q(s,b), over M branched states; 0 without any."""
+    pi_MK = log_pi_MK.exp()
+    advantage_MK = q_MK - (pi_MK.detach() * q_MK).sum(-1, keepdim=True)
+    return -(pi_MK * advantage_MK.detach()).sum() / max(1, len(q_MK))
+
+
+def kl_divergence(log_pi_NA: Tensor, reference_log_pi_NA: Tensor) -> Tensor:
+    """mean_t sum_a pi(a|s_t) [log pi(a|s_t) - log pi_0(a|s_t)]: how far the policy is from another one."""
+    return (log_pi_NA.exp() * (log_pi_NA - reference_log_pi_NA.detach())).sum(-1).mean()
 
 
 def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float | Tensor) -> Tensor:

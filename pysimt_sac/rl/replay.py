@@ -5,17 +5,51 @@ entries there are, so that it can be saved often.
 """
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import PAD
+from pysimt_sac.rl.policy import Support
 
 STORED_AS = {torch.int64: torch.int32, torch.float64: torch.float32}  # vocabularies are far smaller than 2^31
 IN_USE = {torch.int32: torch.int64}
+
+
+class Branches(NamedTuple):
+    """M branched states of a batch, and up to K words of each.
+
+    times_M, sentences_M: which states. rewards_MK: r(s,a), of the word itself. returns_MK: Q(s,a), of the word and its
+    continuation, undiscounted.
+    """
+
+    times_M: Tensor
+    sentences_M: Tensor
+    words_MK: Tensor
+    valid_MK: Tensor
+    rewards_MK: Tensor
+    returns_MK: Tensor
+
+    @property
+    def support(self) -> Support:
+        """The words as a policy's support."""
+        return Support(self.words_MK, self.valid_MK)
+
+    def positions_M(self, n_sentences: int) -> Tensor:
+        """Where the states are in a flattened (T, B) array."""
+        return self.times_M * n_sentences + self.sentences_M
+
+
+class Choices(NamedTuple):
+    """The likeliest words of every state of a path: log pi of the behaviour policy, and r(s,a), which is known."""
+
+    words_TBK: Tensor
+    log_pi_TBK: Tensor
+    rewards_TBK: Tensor
 
 
 @dataclass(frozen=True)
@@ -25,6 +59,7 @@ class Experience:
     source_SB, reference_RB: as in the batch. words_TB: the rollout, `<bos> ... <eos>`, one row more than it has steps.
     potentials_TB: R_t at every step, R_T after the end. scale_B: what rewards are multiplied by.
     z_TB: the words' random labels, where a reward learns them. learned_TB: such rewards' part of the potentials.
+    branches, choices: of branched rollouts.
     """
 
     source_SB: Tensor
@@ -34,7 +69,14 @@ class Experience:
     scale_B: Tensor
     z_TB: Tensor | None = None
     learned_TB: Tensor | None = None
+    branches: Branches | None = None
+    choices: Choices | None = None
     created_at_update: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of hypotheses."""
+        return self.words_TB.size(1)
 
     @property
     def lengths_B(self) -> Tensor:
@@ -57,9 +99,11 @@ class Experience:
         return self.scale_B * self.potentials_TB[-1]
 
     def select(self, columns: Tensor) -> "Experience":
-        """Some of the hypotheses."""
-        chosen = {name: value.index_select(-1, columns.to(value.device)) for name, value in self.tensors().items()}
-        return dataclasses.replace(self, **chosen)  # type: ignore[arg-type]
+        """Some of the hypotheses, which must not be branched."""
+        assert self.branches is None
+        return self.replaced(
+            {name: value.index_select(-1, columns.to(value.device)) for name, value in self.tensors().items()}
+        )
 
     def batch(self, source: str, target: str) -> Batch:
         """The sentence pairs it came from, with the names of their sides."""
@@ -67,21 +111,39 @@ class Experience:
 
     def to(self, device: torch.device) -> "Experience":
         """The same on another device."""
-        moved = {name: value.to(device) for name, value in self.tensors().items()}
-        return dataclasses.replace(self, **moved)  # type: ignore[arg-type]
+        return self.replaced({name: value.to(device) for name, value in self.tensors().items()})
 
     def tensors(self) -> dict[str, Tensor]:
         """All that is not a plain value."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        for part in PARTS:
+            if values[part] is not None:
+                values |= {f"{part}.{name}": value for name, value in values[part]._asdict().items()}
         return {name: value for name, value in values.items() if isinstance(value, Tensor)}
+
+    def replaced(self, tensors: Mapping[str, Tensor]) -> "Experience":
+        """The same with other tensors, named as in `tensors`."""
+        return dataclasses.replace(self, **assemble(tensors))
 
     def converted(self, types: dict[torch.dtype, torch.dtype]) -> "Experience":
         """A copy with other number types, in host memory and detached from everything."""
         tensors = {name: value.detach() for name, value in self.tensors().items()}
-        moved = {
-            name: value.to("cpu", types.get(value.dtype, value.dtype), copy=True) for name, value in tensors.items()
-        }
-        return dataclasses.replace(self, **moved)  # type: ignore[arg-type]
+        return self.replaced(
+            {name: value.to("cpu", types.get(value.dtype, value.dtype), copy=True) for name, value in tensors.items()}
+        )
+
+
+PARTS: dict[str, type[Branches] | type[Choices]] = {"branches": Branches, "choices": Choices}
+
+
+def assemble(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The fields of an experience from the names of `Experience.tensors`."""
+    fields: dict[str, Any] = {name: value for name, value in tensors.items() if "." not in name}
+    for part, kind in PARTS.items():
+        own = {name.partition(".")[2]: value for name, value in tensors.items() if name.startswith(f"{part}.")}
+        if own:
+            fields[part] = kind(**own)
+    return fields
 
 
 def bytes_needed(
@@ -151,7 +213,7 @@ class ReplayBuffer:
             pieces = field["numbers"].split(sizes)
             columns[name] = [piece.view(shape).clone() for piece, shape in zip(pieces, field["shapes"], strict=True)]
         self.entries = [
-            Experience(created_at_update=created, **{name: column[place] for name, column in columns.items()})
+            Experience(created_at_update=created, **assemble({name: column[place] for name, column in columns.items()}))
             for place, created in enumerate(state["created_at_update"])
         ]
         self.position = state["position"]

@@ -73,9 +73,35 @@ class Steps:
         """At every step the value of the same sentence's next step; zero after the last."""
         return torch.cat((values_N, values_N.new_zeros(1))).index_select(0, self.next_N)
 
+    def rows_of(self, positions_M: Tensor) -> Tensor:
+        """Where some positions of a flattened (T, B) array are in the flat order."""
+        return torch.searchsorted(self.positions_N, positions_M)
+
     def of_sentences(self, values_B: Tensor) -> Tensor:
         """At every step the value of its sentence."""
         return values_B.index_select(0, self.sentences_N)
+
+
+class Trace:
+    """What a rollout records at every step: the k likeliest words, their log pi, and the decoder's state.
+
+    It is what branches are made from (`rl.branching`). words_TBK is `<pad>` where there was no step.
+    """
+
+    def __init__(self, k: int, n_steps: int, n_sentences: int, device: torch.device) -> None:
+        self.k, self.shape = k, (n_steps, n_sentences)
+        self.words_TBK = torch.full((*self.shape, k), PAD, device=device)
+        self.log_pi_TBK = torch.full((*self.shape, k), -torch.inf, device=device)
+        self.states_TBH: Tensor | None = None
+
+    def record(self, step: int, sentences: Tensor, log_p_BV: Tensor, states_BH: Tensor) -> None:
+        """One step of the sentences that are still open."""
+        log_p_BK, words_BK = log_p_BV.topk(self.k, dim=-1)
+        self.words_TBK[step, sentences] = words_BK
+        self.log_pi_TBK[step, sentences] = (log_p_BK - log_p_BV.logsumexp(-1, keepdim=True)).float()
+        if self.states_TBH is None:
+            self.states_TBH = states_BH.new_zeros(*self.shape, states_BH.size(-1))
+        self.states_TBH[step, sentences] = states_BH
 
 
 def step_limits(reference_lengths_B: Tensor, longest: int, more: int = 10) -> Tensor:
@@ -90,21 +116,29 @@ def repeat_batch(batch: Batch, times: int) -> Batch:
 
 @torch.no_grad()
 def roll_out(
-    stepper: Stepper, limits_B: Tensor, generator: torch.Generator | None, forced_TB: Tensor | None = None
+    stepper: Stepper,
+    limits_B: Tensor,
+    generator: torch.Generator | None,
+    forced_TB: Tensor | None = None,
+    first_B: Tensor | None = None,
+    trace: Trace | None = None,
 ) -> Rollout:
     """Draw every word from the policy, renormalised without `<pad>` and `<bos>`, for at most `limits` steps.
 
     generator: on the CPU; it is asked for the same amount of random numbers whatever is drawn, and sentences that
     have ended leave the computation. None: greedy. forced_TB: words to take instead where they are not `<pad>`.
+    first_B: the words in front, `<bos>` by default. trace: records the rollout.
     """
     size, longest, device = len(limits_B), int(limits_B.max()), stepper.device
     draws_TB = torch.rand(longest, size, generator=generator, dtype=torch.float64).to(device) if generator else None
     limits_B, sentences = limits_B.to(device), torch.arange(size, device=device)
     words_TB = torch.full((longest + 1, size), PAD, device=device)
-    words_TB[0] = BOS
+    words_TB[0] = BOS if first_B is None else first_B
     words_B = words_TB[0]
     for step in range(longest):
         log_p_BV = stepper.log_probs(words_B.unsqueeze(1)).squeeze(1)
+        if trace is not None:
+            trace.record(step, sentences, log_p_BV, stepper.decoder_states())
         words_B = log_p_BV.argmax(-1) if draws_TB is None else draw_words(log_p_BV.exp(), draws_TB[step, sentences])
         if forced_TB is not None and step < len(forced_TB):
             forced_B = forced_TB[step, sentences]

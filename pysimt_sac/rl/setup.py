@@ -18,7 +18,9 @@ class RLOptions:
     lambda_mle: float = option(0.1, "weight of the references' negative log-likelihood beside it", minimum=0)
     actor_warmup: int = option(0, "updates over which the actor's learning rate rises to its full value", minimum=0)
     rollout_max_len: int = option(50, "most words of a rollout; also at most 10 more than its reference has", minimum=1)
-    rollout_dropout: bool = option(False, "sample and score with dropout")
+    gradient_dropout: bool = option(
+        True, "dropout in the actor's gradient passes, of rewards and of likelihood; rollouts never have it"
+    )
     permute_rewards: bool = option(False, "a control: every sentence gets another one's rewards")
     health_freq: int = option(30, "updates between reports of the algorithm's metrics", minimum=1)
 

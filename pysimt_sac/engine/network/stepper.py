@@ -4,6 +4,7 @@ With the few rows of a batch a step costs time in small things, so the usual dec
 `QuickStep`; all others go by `dec.step`. A stepper belongs to one search: what it prepares is the weights as they were.
 """
 
+import copy
 import math
 from typing import Any, Protocol
 
@@ -64,6 +65,12 @@ class Stepper(Protocol):
     def join(self, other: Any) -> None:
         """Append the sentences of another stepper of this kind, which has not begun."""
 
+    def decoder_states(self) -> Tensor:
+        """The states (B, H) of one hypothesis per sentence after the last step."""
+
+    def fork(self, sentences_C: Tensor, states_CH: Tensor) -> "Stepper":
+        """A new stepper in given decoder states, for sentences as they were numbered at the beginning."""
+
 
 class EngineStepper:
     """`Stepper` for the engine's decoder."""
@@ -74,6 +81,7 @@ class EngineStepper:
         """normalise: for those who ask for log-probabilities; `likeliest` needs none."""
         self.dec, self.normalise = dec, normalise
         self.memory: Memory = dec.remember(states)
+        self.whole_memory = self.memory  # `memory` shrinks with the sentences that are kept
         self.quick = QuickStep(dec, self.memory) if getattr(dec, "usual_form", False) else None
         self.h_BKH: Tensor | None = None
         device = self.device = self.memory.mask_BS.device
@@ -131,6 +139,21 @@ class EngineStepper:
             self.quick.attend_to(self.memory)
         zeros_BKH = self.h_BKH.new_zeros(len(other.memory.mask_BS), *self.h_BKH.shape[1:])
         self.h_BKH = torch.cat((self.h_BKH, zeros_BKH))
+
+    def decoder_states(self) -> Tensor:
+        """The states (B, H) of one hypothesis per sentence after the last step."""
+        assert self.h_BKH is not None
+        return self.h_BKH.squeeze(1)
+
+    def fork(self, sentences_C: Tensor, states_CH: Tensor) -> "EngineStepper":
+        """A new stepper in given decoder states, for sentences as they were numbered at the beginning."""
+        forked = copy.copy(self)
+        forked.memory = forked.whole_memory = self.whole_memory.select(sentences_C)
+        if self.quick is not None:
+            forked.quick = copy.copy(self.quick)
+            forked.quick.attend_to(forked.memory)
+        forked.h_BKH = states_CH.unsqueeze(1)
+        return forked
 
     def keep_hypotheses(self, parents_BK: Tensor) -> None:
         """Go on with these hypotheses of each sentence; one may be taken several times."""

@@ -1,0 +1,49 @@
+"""`VineNMT`: the all-action policy gradient on branched rollouts. There is no critic.
+
+At some states of a greedy path, where the policy hesitates, each of its likeliest words is continued to the end of the
+hypothesis; the returns of these continuations are Q(s, a) (the vine of TRPO, Schulman et al. 2015). The actor maximises
+sum_a pi(a|s) [Q(s,a) - V(s)] over the words of each branched state, beside the likelihood of the references.
+"""
+
+import math
+from typing import ClassVar
+
+from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.rewards import RewardOptions
+from pysimt_sac.rl import losses
+from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
+from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_branched
+from pysimt_sac.rl.collector import Collector
+from pysimt_sac.rl.policy import entropy
+from pysimt_sac.rl.setup import RLOptions, Setup
+
+
+@algorithm("VineNMT")
+class Vine(Algorithm):
+    """All-action policy gradient on branched rollouts."""
+
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, BranchOptions)
+    defaults: ClassVar[dict[str, object]] = {"lambda_mle": 1.0, "reward": "gleu"}
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.options = setup.read(BranchOptions)
+        self.collector: Collector = Collector(setup)
+        self.parts = {"collector": self.collector}
+
+    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+        """Branch, continue, compare."""
+        actor, common = self.actor, self.common
+        experience = collect_branched(actor, batch, self.collector, self.options, math.nan, update)
+        branches = experience.branches
+        assert branches is not None
+        with actor.training_mode(common.gradient_dropout):
+            encoded = actor.encode(batch)
+            nll = actor.nll(encoded, batch[actor.target])
+            positions_M = branches.positions_M(batch.size)
+            log_pi_MK = actor.policy_on(encoded, experience.words_TB, positions_M, branches.support)
+        reinforcement = losses.all_action_loss(log_pi_MK, branches.returns_MK)
+        self.metrics |= {"mle_loss": nll.detach(), "entropy": entropy(log_pi_MK.detach()).mean()}
+        self.metrics |= branch_metrics(branches)
+        terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}
+        return ActorLoss(terms, int((batch.lengths[actor.target] - 1).sum()))

@@ -1,0 +1,174 @@
+"""Branched rollouts: at some states of a path, several next words are each continued to the end of the hypothesis.
+
+The return of such a continuation is a direct estimate of Q(s, a), and of several words of *one* state: what a policy
+needs to know is their order (the vine of TRPO, Schulman et al. 2015; AggreVaTeD, Sun et al. 2017). The decoder's state
+is forked at the branch point, so that the prefix is not run again.
+"""
+
+import dataclasses
+import math
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.data.vocabulary import EOS, PAD
+from pysimt_sac.engine.network.stepper import Stepper
+from pysimt_sac.rl.actor import Actor, PolicyAtSteps
+from pysimt_sac.rl.collector import Collector
+from pysimt_sac.rl.policy import Support, policy_on_support
+from pysimt_sac.rl.replay import Branches, Choices, Experience
+from pysimt_sac.rl.rollout import Rollout, Steps, Trace, roll_out, step_limits
+
+
+@dataclasses.dataclass(frozen=True)
+class BranchOptions:
+    """The keys of `[model]` that all models with branched rollouts have."""
+
+    branch_states: int = option(
+        2, "states per sentence that are branched, where the policy hesitates; those that may end first", minimum=0
+    )
+    branch_words: int = option(4, "likeliest words that are compared at a state", minimum=2)
+    branch_least: float = option(0.02, "least probability of such a word", minimum=0, below=1)
+    branch_path: str = option("greedy", "how the path is decoded", choices=("greedy", "sample"))
+    branch_continuation: str = option("greedy", "how a branch is continued", choices=("greedy", "sample"))
+
+
+@torch.no_grad()
+def collect_branched(
+    actor: Actor,
+    batch: Batch,
+    collector: Collector,
+    options: BranchOptions,
+    alpha: float,
+    update: int,
+    known_rewards: bool = False,
+) -> Experience:
+    """Roll out a path in evaluation mode, continue the likeliest words of some of its states, and score all of it.
+
+    known_rewards: compute r(s, a) of the likeliest words of every state, too.
+    """
+    generator = collector.generator
+    with actor.training_mode(dropout=False):
+        encoded = actor.encode(batch)
+        stepper = actor.stepper(encoded)
+        limits_B = step_limits(batch.lengths[actor.target], collector.max_len)
+        trace = Trace(options.branch_words, int(limits_B.max()), batch.size, actor.device)
+        path = roll_out(stepper, limits_B, generator if options.branch_path == "sample" else None, trace=trace)
+        times_M, sentences_M = branch_points(trace, options.branch_states, options.branch_least, generator)
+        words_MK = trace.words_TBK[times_M, sentences_M]
+        valid_MK = trace.log_pi_TBK[times_M, sentences_M] >= math.log(max(options.branch_least, 1e-30))
+        states_C, columns_C = valid_MK.nonzero().unbind(1)
+        forked = times_M[states_C], sentences_M[states_C], words_MK[states_C, columns_C]
+        sampler = generator if options.branch_continuation == "sample" else None
+        whole_TC = complete(stepper, path, trace, limits_B.to(actor.device), *forked, sampler)
+    reward_C, return_C = score_branches(actor, batch, collector, whole_TC, forked[0], forked[1], alpha)
+    rewards_MK, returns_MK = (torch.zeros(valid_MK.shape, device=actor.device) for _ in range(2))
+    rewards_MK[states_C, columns_C], returns_MK[states_C, columns_C] = reward_C, return_C
+    branches = Branches(times_M, sentences_M, words_MK, valid_MK, rewards_MK, returns_MK)
+    choices = likeliest_words(trace, len(path.words_TB) - 1, options.branch_least)
+    if known_rewards:
+        inputs = path.words_TB, batch[actor.target], choices.words_TBK, limits_B
+        choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, alpha))
+    experience = collector.score(actor, batch, encoded, path, alpha, update, generator, learning=True)
+    return dataclasses.replace(experience, branches=branches, choices=choices)
+
+
+def likeliest_words(trace: Trace, n_steps: int, least: float) -> Choices:
+    """The words of each state that are likely enough; `<pad>` in the other places. Their rewards are 0 for now."""
+    words_TBK, log_pi_TBK = trace.words_TBK[:n_steps], trace.log_pi_TBK[:n_steps]
+    unlikely_TBK = log_pi_TBK < math.log(max(least, 1e-30))
+    unlikely_TBK[..., 0] = False  # a state has at least one
+    words_TBK = words_TBK.masked_fill(unlikely_TBK, PAD)
+    return Choices(words_TBK, log_pi_TBK, torch.zeros_like(log_pi_TBK))
+
+
+def branch_points(trace: Trace, n_states: int, least: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Times and sentences of states with several likely words: those where `<eos>` is one first, then at random."""
+    valid_TBK = trace.log_pi_TBK >= math.log(max(least, 1e-30))
+    hesitates_TB = valid_TBK.sum(-1) > 1
+    may_end_TB = hesitates_TB & (valid_TBK & trace.words_TBK.eq(EOS)).any(-1)
+    draws_TB = torch.rand(trace.shape, generator=generator).to(valid_TBK.device)
+    priority_TB = draws_TB + hesitates_TB + may_end_TB
+    times_PB = priority_TB.topk(min(n_states, len(priority_TB)), dim=0).indices
+    sentences_PB = torch.arange(trace.shape[1], device=times_PB.device).expand_as(times_PB)
+    chosen_PB = hesitates_TB.gather(0, times_PB)
+    return times_PB[chosen_PB], sentences_PB[chosen_PB]
+
+
+def complete(
+    stepper: Stepper,
+    path: Rollout,
+    trace: Trace,
+    limits_B: Tensor,
+    times_C: Tensor,
+    sentences_C: Tensor,
+    words_C: Tensor,
+    generator: torch.Generator | None,
+) -> Tensor:
+    """Whole hypotheses (T, C): the path up to a state, a word, and its continuation from the forked state."""
+    whole_TC = path.words_TB.index_select(1, sentences_C)
+    longest = int(limits_B.max()) + 1
+    whole_TC = torch.cat((whole_TC, whole_TC.new_full((longest - len(whole_TC), len(times_C)), PAD)))
+    rows_T1 = torch.arange(longest, device=whole_TC.device).unsqueeze(1)
+    whole_TC = whole_TC.masked_fill(rows_T1 > times_C, PAD)
+    whole_TC[times_C + 1, torch.arange(len(times_C), device=times_C.device)] = words_C
+    left_C = limits_B[sentences_C] - times_C - 1
+    open_ = (words_C.ne(EOS) & (left_C > 0)).nonzero().squeeze(1)
+    if len(open_):
+        assert trace.states_TBH is not None
+        forked = stepper.fork(sentences_C[open_], trace.states_TBH[times_C[open_], sentences_C[open_]])
+        continued = roll_out(forked, left_C[open_].cpu(), generator, first_B=words_C[open_]).words_TB
+        rows = times_C[open_] + 1 + torch.arange(len(continued), device=open_.device).unsqueeze(1)
+        columns = open_.expand_as(rows)
+        fits = rows < longest
+        whole_TC[rows[fits], columns[fits]] = continued[fits]
+    return whole_TC
+
+
+def score_branches(
+    actor: Actor,
+    batch: Batch,
+    collector: Collector,
+    whole_TC: Tensor,
+    times_C: Tensor,
+    sentences_C: Tensor,
+    alpha: float,
+) -> tuple[Tensor, Tensor]:
+    """The reward of each branch's word, and its return: c (R_t - R_{t-1}) and c (R_T - R_{t-1})."""
+    references_RC = collector.references(batch[actor.target]).index_select(1, sentences_C)
+    potentials_TC, scale_C = collector.potentials(actor, whole_TC, references_RC, alpha)
+    padded_TC = torch.cat((torch.zeros_like(potentials_TC[:1]), potentials_TC))
+    before_C, after_C = (padded_TC.gather(0, (times_C + more).unsqueeze(0)).squeeze(0) for more in (0, 1))
+    return scale_C * (after_C - before_C), scale_C * (potentials_TC[-1] - before_C)
+
+
+@torch.no_grad()
+def branch_metrics(branches: Branches) -> dict[str, Tensor | float]:
+    """How often the likeliest word is the best one, and how much the best one is better, at branched states."""
+    returns_MK = branches.returns_MK.masked_fill(~branches.valid_MK, -torch.inf)
+    gain_M = returns_MK.amax(1) - branches.returns_MK[:, 0]  # words are in the order of their probabilities
+    return {
+        "branched_states": float(len(gain_M)),
+        "branches": branches.valid_MK.sum().float(),
+        "likeliest_is_best": gain_M.eq(0).float().mean(),
+        "gain_of_best": gain_M.mean(),
+    }
+
+
+def policy_at_choices(experience: Experience) -> PolicyAtSteps:
+    """The behaviour policy at every step of a branched rollout, over its likeliest words."""
+    assert experience.choices is not None
+    steps = Steps.of(experience.lengths_B.cpu(), experience.words_TB.device)
+    words_NK, log_pi_NK = (steps.flatten(part) for part in experience.choices[:2])
+    support = Support(words_NK, words_NK.ne(PAD))
+    return PolicyAtSteps(steps, steps.flatten(experience.words_TB[1:]), policy_on_support(log_pi_NK, support), support)
+
+
+def known_rewards(experience: Experience, steps: Steps, known: bool) -> tuple[Tensor, Tensor]:
+    """The part of Q that is not learned: r of the taken words (N) and of the likeliest words (N, K); or zeros."""
+    if not known or experience.choices is None:
+        zeros_N = torch.zeros(len(steps), device=experience.words_TB.device)
+        return zeros_N, zeros_N.unsqueeze(1)
+    return steps.flatten(experience.rewards_TB), steps.flatten(experience.choices.rewards_TBK)
