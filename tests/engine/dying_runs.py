@@ -107,7 +107,7 @@ def comparable(state: dict[str, Any]) -> dict[str, Any]:
         name: {**best, "file": best["file"].replace(exp_id, "ID")} for name, best in progress["best"].items()
     }
     progress["checkpoints"] = [name.replace(exp_id, "ID") for name in progress["checkpoints"]]
-    parts = ("weights", "optimizer", "model", "random")
+    parts = ("weights", "optimizer", "average", "model", "random")
     return {"progress": progress, **{part: state[part] for part in parts}}
 
 

@@ -13,7 +13,15 @@ from configparser import Error as ConfigParserError
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, defaults, names, read_section
+from pysimt_sac.engine.config.options import (
+    ModelOptions,
+    RecipeOptions,
+    TrainOptions,
+    defaults,
+    names,
+    read_section,
+)
+from pysimt_sac.engine.config.recipe import check_recipe
 from pysimt_sac.engine.config.registry import MODELS, load_plugin_modules
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.files import read_lines
@@ -177,6 +185,8 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     warned = check_model_keys(options, model)
     for cls in model.option_classes:
         read_section(cls, options.model, f"{where} [model]")
+    recipe = read_section(RecipeOptions, options.model, f"{where} [model]")
+    warned += check_recipe(recipe, train, where)
     check_data(options)
     return train, warned
 
@@ -199,7 +209,7 @@ def find_model(name: str, where: str) -> Any:
 
 def check_model_keys(options: Options, model: Any) -> list[str]:
     """A key that no model knows is an error; one that only other models know, a warning."""
-    own = set().union(*(names(cls) for cls in model.option_classes))
+    own = names(RecipeOptions).union(*(names(cls) for cls in model.option_classes))
     every = own.union(*(names(cls) for other in MODELS.items.values() for cls in other.option_classes))
     warned = []
     for key in options.model:
@@ -251,7 +261,8 @@ def result_changing_differences(old: dict[str, Any], new: dict[str, Any]) -> lis
     free = {field.name for field in dataclasses.fields(TrainOptions) if field.metadata["resume"]}
     differing = []
     for section in ("train", "model", "data", "vocabulary"):
-        before, after = old.get(section, {}), new.get(section, {})
+        declared = defaults(RecipeOptions) if section == "model" else {}  # written out or not, it is the same
+        before, after = {**declared, **old.get(section, {})}, {**declared, **new.get(section, {})}
         for key in sorted(set(before) | set(after)):
             irrelevant = (section == "train" and key in free) or (
                 section == "data" and key not in ("train_set", "val_set")

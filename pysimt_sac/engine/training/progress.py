@@ -34,6 +34,7 @@ class Progress:
     best: dict[str, Best] = field(default_factory=dict)
     checkpoints: list[str] = field(default_factory=list)
     ended: bool = False
+    lr_total: int = 0  # the length of the learning rate's schedule, kept from the run's first start
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Progress":
