@@ -5,7 +5,9 @@ import torch
 from torch import nn
 
 from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.config.recipe import refuse_in_pysimt
 from pysimt_sac.engine.training.optim import Optimizer
+from pysimt_sac.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,9 @@ from pysimt_sac.engine.training.optim import Optimizer
         (["model.ema_decay:1"], "ema_decay: 1.0 must be less than 1"),
         (["model.weight_decay:0.1", "train.l2_reg:0.1"], "weight_decay: and .train. l2_reg both decay"),
         (["model.weight_decay:0.1", "train.optimizer:sgd"], "weight_decay: is for adam, not for sgd"),
+        (["model.accumulate:2", "train.model_type:SACNMT"], "accumulate: SACNMT learns from every batch at once"),
+        (["model.accumulate:0"], "accumulate: 0 must be at least 1"),
+        (["model.batch_tokens:-1"], "batch_tokens: -1 must be at least 0"),
         (["model.ema_deca:0.9"], "unknown key 'ema_deca' .did you mean 'ema_decay'"),
     ],
 )
@@ -53,6 +58,15 @@ def test_a_key_that_is_written_out_with_its_default_is_no_other_configuration(to
     assert pysimt("train", "-C", toy.config, "train.max_epochs:1").status == 0
     assert pysimt("train", "-C", toy.config, "model.label_smoothing:0", "model.lr_schedule:none").status == 0
     assert "model.ema_decay: 0.0 -> 0.9" in pysimt("train", "-C", toy.config, "model.ema_decay:0.9").error
+
+
+def test_what_pysimts_loop_would_ignore_is_refused_there():
+    refuse_in_pysimt({"emb_dim": 8, "label_smoothing": 0, "lr_schedule": None}, "my.conf")
+    for name, value in (("lr_schedule", "cosine"), ("ema_decay", 0.9), ("accumulate", 2), ("batch_tokens", 9)):
+        with pytest.raises(UserError, match=rf"my.conf .model.: {name}: only the embedded engine can do that"):
+            refuse_in_pysimt({name: value}, "my.conf")
+    with pytest.raises(UserError, match="label_smoothing, weight_decay: only"):
+        refuse_in_pysimt({"weight_decay": 0.1, "label_smoothing": 0.1}, "my.conf")
 
 
 def test_decoupled_weight_decay_by_hand():

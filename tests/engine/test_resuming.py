@@ -89,6 +89,9 @@ def test_what_a_killed_process_left_half_written_is_removed(toy, undisturbed):
         ["train.checkpoint_freq:3", "model.lr_schedule:inverse_sqrt", "model.lr_warmup:4"],
         ["train.checkpoint_freq:3", "model.label_smoothing:0.1", "train.eval_metrics:loss"],
         ["train.checkpoint_freq:3", "model.weight_decay:0.1"],
+        ["train.checkpoint_freq:3", "model.accumulate:3", "train.max_epochs:5", "model.lr_schedule:cosine"],
+        ["train.checkpoint_freq:3", "model.batch_tokens:90", "model.bucket_by:src", "model.ema_decay:0.5"],
+        ["train.checkpoint_freq:3", "model.batch_tokens:60", "model.accumulate:2", "train.eval_freq:4"],
         ["train.checkpoint_freq:3", "train.n_checkpoints:3", "model.ema_decay:0.9", "train.eval_freq:4"],
         [
             "train.eval_freq:5",

@@ -308,3 +308,14 @@ class RecipeOptions:
         below=1,
     )
     weight_decay: float = option(0.0, "`adam`: decoupled weight decay (AdamW), not on biases", minimum=0)
+    accumulate: int = option(
+        1,
+        "batches whose gradients make one update, as if they were one batch; the last of an epoch may be fewer",
+        minimum=1,
+    )
+    batch_tokens: int = option(
+        0,
+        "training batches of at most so many target words, `<eos>` and padding counted, instead of `batch_size` "
+        "sentences; a longer sentence is a batch of its own; 0: off",
+        minimum=0,
+    )

@@ -1,10 +1,14 @@
 """What the keys of a training recipe (`RecipeOptions`) demand of each other, of `[train]`, of models and of hosts."""
 
-from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions
+from collections.abc import Mapping
+from typing import Any
+
+from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions, defaults, read_section
 from pysimt_sac.errors import UserError
 
 FALLING = ("cosine", "linear")  # the schedules that have an end
 SMOOTHED = ("SimultaneousNMT",)  # whose training loss is that of `SimultaneousNMT.forward`
+ACCUMULATED = ("SimultaneousNMT", "MLENMT")  # whose `forward` only computes; learners take steps of their own in it
 
 
 def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> list[str]:
@@ -24,6 +28,9 @@ def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> l
     if recipe.label_smoothing > 0 and not is_one_of(train.model_type, SMOOTHED):
         what = f"{train.model_type} has a loss of its own, which is not smoothed"
         raise UserError(what, f"{place} label_smoothing", f"only {' and '.join(SMOOTHED)} can")
+    if recipe.accumulate > 1 and not is_one_of(train.model_type, ACCUMULATED):
+        what = f"{train.model_type} learns from every batch at once"
+        raise UserError(what, f"{place} accumulate", f"only {' and '.join(ACCUMULATED)} can; raise batch_size instead")
     return unused(recipe)
 
 
@@ -41,3 +48,12 @@ def unused(recipe: RecipeOptions) -> list[str]:
         if value and recipe.lr_schedule not in FALLING:
             warned.append(f"[model] {name} is used by {' and '.join(FALLING)} only, not by {recipe.lr_schedule}")
     return warned
+
+
+def refuse_in_pysimt(model_section: Mapping[str, Any], where: object) -> None:
+    """pysimt's training loop knows none of these keys: refuse what would be ignored there."""
+    recipe = read_section(RecipeOptions, model_section, f"{where} [model]")
+    given = [name for name, default in defaults(RecipeOptions).items() if getattr(recipe, name) != default]
+    if given:
+        what = f"{', '.join(given)}: only the embedded engine can do that, not pysimt"
+        raise UserError(what, f"{where} [model]", "set PYSIMT_SAC_HOST=embedded, or leave it out")

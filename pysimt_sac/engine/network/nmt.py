@@ -112,6 +112,7 @@ class SimultaneousNMT(nn.Module):
         return ParallelCorpus(
             sides,
             batch_size,
+            batch_tokens=self.recipe.batch_tokens if training else 0,
             training=training,
             bucket_by=bucket_by,
             bucket_order=options.bucket_order if training else None,
