@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from pysimt_sac import models  # noqa: F401 - registers the models
-from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, options_table
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions, options_table
 from pysimt_sac.engine.config.registry import MODELS
 
 README = Path(__file__).parents[1] / "README.md"
@@ -13,7 +13,11 @@ MARKS = "<!-- options:begin -->\n", "<!-- options:end -->"
 
 def tables() -> str:
     """`[train]`, `[model]`, and what some models add to it."""
-    parts = [f"### `[train]`\n\n{options_table(TrainOptions)}", f"### `[model]`\n\n{options_table(ModelOptions)}"]
+    parts = [
+        f"### `[train]`\n\n{options_table(TrainOptions)}",
+        f"### `[model]`\n\n{options_table(ModelOptions)}",
+        f"### `[model]`, how to train (embedded engine only)\n\n{options_table(RecipeOptions)}",
+    ]
     models_of: dict[type, list[str]] = {}
     for name, model in MODELS.items.items():
         for cls in model.option_classes:

@@ -32,6 +32,7 @@ from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint
 from pysimt_sac.engine.config.options import ModelOptions, defaults
 from pysimt_sac.engine.config.parser import Options as EngineOptions
 from pysimt_sac.engine.config.parser import check_config, plugin_modules, read_config
+from pysimt_sac.engine.config.recipe import refuse_in_pysimt
 from pysimt_sac.engine.config.registry import METRICS, MODELS, load_plugin_modules
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
@@ -242,6 +243,7 @@ def train(args: argparse.Namespace, manager: Any) -> int:
     if args.check:
         raise UserError("only the embedded engine has this", "--check", "set PYSIMT_SAC_HOST=embedded")
     ours = read_config(args.config, args.overrides)
+    refuse_in_pysimt(ours.model, args.config)
     load_plugin_modules(plugin_modules(ours))
     register()
     model_type = require_model(str(ours.train["model_type"]), f"{args.config} [train] model_type")

@@ -101,13 +101,13 @@ def differences(one: Any, other: Any, where: str = "") -> list[str]:
 
 def comparable(state: dict[str, Any]) -> dict[str, Any]:
     """All of a state that must not depend on where and how often the run was stopped."""
-    progress = dict(state["progress"])
+    progress = {name: value for name, value in state["progress"].items() if name != "seconds"}
     exp_id = state["exp_id"]
     progress["best"] = {
         name: {**best, "file": best["file"].replace(exp_id, "ID")} for name, best in progress["best"].items()
     }
     progress["checkpoints"] = [name.replace(exp_id, "ID") for name in progress["checkpoints"]]
-    parts = ("weights", "optimizer", "model", "random")
+    parts = ("weights", "optimizer", "average", "model", "random")
     return {"progress": progress, **{part: state[part] for part in parts}}
 
 
@@ -118,7 +118,7 @@ def log_lines(folder: Path) -> list[str]:
     lines = [line[20:].replace(exp_id, "ID").replace(str(folder), "FOLDER") for line in path.read_text().splitlines()]
     start = next(i for i, line in enumerate(lines) if line.startswith("Training on"))  # before it: paths
     told = [line for line in lines[start:] if not line.startswith(("Resuming", "FOLDER"))]
-    return [re.sub(r"\(?\d+ updates, \d+ words/s\)?|in \d+ s", "", line) for line in told]
+    return [re.sub(r"\(?\d+ updates, \d+ words/s\)?|in \d+ s|time spent: .*", "", line) for line in told]
 
 
 def scalars(folder: Path) -> list[dict[str, Any]]:

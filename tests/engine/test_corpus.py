@@ -1,10 +1,12 @@
 """Text becomes batches: nothing lost, nothing doubled, little padding, the same again for the same seed."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
-from pysimt_sac.engine.data.corpus import ParallelCorpus, Text, find_files, read_sentences
+from pysimt_sac.engine.data.corpus import ParallelCorpus, Text, cut_by_tokens, find_files, read_sentences
 from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD, UNK
 from pysimt_sac.errors import UserError
 from tests.engine.tiny import tiny_sentences, tiny_vocabulary
@@ -16,7 +18,7 @@ def corpus(n=200, **options):
         "src": Text(tiny_sentences(n, longest=12), vocab, is_target=False),
         "trg": Text(tiny_sentences(n, seed=1, longest=12), vocab, is_target=True),
     }
-    return ParallelCorpus(sides, 16, **options)
+    return ParallelCorpus(sides, options.pop("batch_size", 16), **options)
 
 
 def test_words_become_numbers_with_their_marks():
@@ -32,6 +34,36 @@ def test_an_epoch_visits_every_sentence_once(options):
     for epoch in (1, 2):
         visited = np.concatenate(training.batches(epoch))
         assert sorted(visited) == list(range(200))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"bucket_by": "src"}, {"bucket_by": "trg", "sampler_type": "approximate"}], ids=str
+)
+def test_batches_by_target_words_are_full_and_not_too_full(options):
+    """Every sentence once; with the next sentence of its bucket a batch would be too large."""
+    training = corpus(training=True, batch_tokens=50, batch_size=1, bucket_order="ascending", **options)
+    lengths = training.sides["trg"].lengths - 1
+    for epoch in (1, 2):
+        batches = training.batches(epoch)
+        assert sorted(np.concatenate(batches)) == list(range(200))
+        assert all(len(batch) * lengths[batch].max() <= 50 for batch in batches)
+        for batch, after in itertools.pairwise(batches):
+            same_bucket = options.get("bucket_by") != "src" or training.key[batch[0]] == training.key[after[0]]
+            grown = np.append(batch, after[0])
+            assert not same_bucket or len(grown) * lengths[grown].max() > 50
+
+
+def test_a_sentence_beyond_the_limit_is_a_batch_of_its_own():
+    order, lengths = np.array([3, 1, 0, 2]), np.array([2, 9, 2, 3])
+    assert [batch.tolist() for batch in cut_by_tokens(order, lengths, 6)] == [[3], [1], [0, 2]]
+    assert [batch.tolist() for batch in cut_by_tokens(order, lengths, 1)] == [[3], [1], [0], [2]]
+
+
+def test_batches_by_target_words_repeat_with_the_seed_and_differ_between_epochs():
+    first, again = (corpus(training=True, bucket_by="src", batch_tokens=40, seed=1) for _ in range(2))
+    order = [batch.tolist() for batch in first.batches(3)]
+    assert order == [batch.tolist() for batch in again.batches(3)]
+    assert order != [batch.tolist() for batch in first.batches(4)]
 
 
 def test_epochs_differ_and_seeds_repeat_them():

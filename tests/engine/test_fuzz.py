@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pysimt_sac.cli import main
-from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, names
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions, names
 from tests.conftest import make_toy
 
 MORE = int(os.environ.get("PYSIMT_SAC_FUZZ", "0"))
@@ -83,7 +83,7 @@ LONG_WORK = {"n_encoders", "enc_dim", "dec_dim", "emb_dim", "enc_proj_dim", "att
 keys = st.sampled_from(
     sorted(
         [f"train.{name}" for name in names(TrainOptions) - LONG_WORK]
-        + [f"model.{name}" for name in names(ModelOptions) - LONG_WORK - {"plugin_modules"}]
+        + [f"model.{name}" for name in (names(ModelOptions) | names(RecipeOptions)) - LONG_WORK - {"plugin_modules"}]
         + ["data.train_set", "data.val_set.src", "data.x", "vocabulary.src", "vocabulary", "vars.x", "x.y"]
     )
 )

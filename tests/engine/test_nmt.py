@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from pysimt_sac.engine.network.nmt import real_positions
 from pysimt_sac.models import MLENMT
@@ -56,6 +57,17 @@ def test_maximum_likelihood_through_log_probs_is_the_same_loss():
     validation_loss = model(batch)["loss"]
     training = model.train()(batch, uctr=1, ectr=1)
     torch.testing.assert_close(training["loss"], validation_loss)
+
+
+def test_label_smoothing_is_in_the_training_loss_alone():
+    model = tiny_model(label_smoothing=0.2, **DEEP)
+    batch = tiny_batch(model, tiny_sentences(4), tiny_sentences(4, seed=1))
+    readouts_NE, targets_N = model.readouts(model.encode(batch), batch["trg"])
+    logits_NV = model.dec.out2prob(readouts_NE)
+    plain, smoothed = (cross_entropy(logits_NV, targets_N, reduction="sum", label_smoothing=s) for s in (0, 0.2))
+    assert plain.item() != pytest.approx(smoothed.item())
+    torch.testing.assert_close(model(batch)["loss"], plain)
+    torch.testing.assert_close(model.train()(batch)["loss"], smoothed)
 
 
 def test_log_probs_without_the_all_steps_pass_are_the_same():

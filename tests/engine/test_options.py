@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, options_table, read_section
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions, options_table, read_section
 from pysimt_sac.errors import UserError
 
 
@@ -66,7 +66,7 @@ def test_wrong_values_are_explained(cls, given, message):
     assert str(caught.value).startswith("my.conf [x]")
 
 
-@pytest.mark.parametrize("cls", [TrainOptions, ModelOptions])
+@pytest.mark.parametrize("cls", [TrainOptions, ModelOptions, RecipeOptions])
 def test_every_option_is_documented_and_its_default_is_valid(cls):
     fields = dataclasses.fields(cls)
     assert all(len(field.metadata["help"]) > 5 for field in fields)

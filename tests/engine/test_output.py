@@ -8,16 +8,19 @@ from pysimt_sac.engine.network import output
 from pysimt_sac.engine.network.output import Dropout, linear_cross_entropy, linear_log_probs, linear_rows
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
 @pytest.mark.parametrize("n_positions", [1, 7, 20])
-def test_equals_torchs_cross_entropy_with_its_gradients(n_positions, monkeypatch):
+def test_equals_torchs_cross_entropy_with_its_gradients(n_positions, smoothing, monkeypatch):
     monkeypatch.setattr(output, "CHUNK", 7)
     torch.manual_seed(0)
     layer = nn.Linear(5, 11).double()
     x = torch.randn(n_positions, 5, dtype=torch.float64, requires_grad=True)
     targets = torch.randint(0, 11, (n_positions,))
     variables = [x, layer.weight, layer.bias]
-    ours = linear_cross_entropy(layer, x, targets)
-    reference = nn.functional.cross_entropy(layer(x), targets, reduction="sum")
+    ours = linear_cross_entropy(layer, x, targets, smoothing)
+    reference = nn.functional.cross_entropy(layer(x), targets, reduction="sum", label_smoothing=smoothing)
+    with torch.no_grad():
+        torch.testing.assert_close(linear_cross_entropy(layer, x, targets, smoothing), reference)
     torch.testing.assert_close(ours, reference)
     mine, theirs = torch.autograd.grad(3 * ours, variables), torch.autograd.grad(3 * reference, variables)
     for one, other in zip(mine, theirs, strict=True):

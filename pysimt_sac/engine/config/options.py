@@ -278,3 +278,44 @@ class ModelOptions:
     feat_mode: str | None = option(None, "image features", pysimt_only=True)
     mm_fusion_op: str | None = option("concat", "image features", pysimt_only=True)
     mm_fusion_dropout: float = option(0.0, "image features", pysimt_only=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class RecipeOptions:
+    """Keys of `[model]` that every model has: how to train, beyond pysimt's `[train]`, which refuses other keys."""
+
+    lr_schedule: str | None = option(
+        None,
+        "how the rate moves from update to update after the warm-up, `lr` being the peak; none: as `lr_decay` says",
+        choices=("constant", "cosine", "linear", "inverse_sqrt"),
+    )
+    lr_warmup: int = option(0, "`lr_schedule`: updates in which the rate rises linearly to `lr`", minimum=0)
+    lr_total: int | None = option(
+        None,
+        "`cosine`, `linear`: the update at which the rate has fallen; none: the last that `max_iterations` and "
+        "`max_epochs` allow, kept when a run is resumed with others",
+        minimum=1,
+    )
+    lr_final: float = option(0.0, "`cosine`, `linear`: the part of `lr` that they fall to", minimum=0, maximum=1)
+    label_smoothing: float = option(
+        0.0, "share of the training loss's target spread over all words; not in validation", minimum=0, below=1
+    )
+    ema_decay: float = option(
+        0.0,
+        "exponential moving average of the weights, validated and saved in their place: the part that an update "
+        "keeps of it, e.g. 0.999; 0: none",
+        minimum=0,
+        below=1,
+    )
+    weight_decay: float = option(0.0, "`adam`: decoupled weight decay (AdamW), not on biases", minimum=0)
+    accumulate: int = option(
+        1,
+        "batches whose gradients make one update, as if they were one batch; the last of an epoch may be fewer",
+        minimum=1,
+    )
+    batch_tokens: int = option(
+        0,
+        "training batches of at most so many target words, `<eos>` and padding counted, instead of `batch_size` "
+        "sentences; a longer sentence is a batch of its own; 0: off",
+        minimum=0,
+    )

@@ -13,7 +13,15 @@ from configparser import Error as ConfigParserError
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, defaults, names, read_section
+from pysimt_sac.engine.config.options import (
+    ModelOptions,
+    RecipeOptions,
+    TrainOptions,
+    defaults,
+    names,
+    read_section,
+)
+from pysimt_sac.engine.config.recipe import check_recipe
 from pysimt_sac.engine.config.registry import MODELS, load_plugin_modules
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.files import read_lines
@@ -177,6 +185,8 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     warned = check_model_keys(options, model)
     for cls in option_classes(model):
         read_section(cls, options.model, f"{where} [model]")
+    recipe = read_section(RecipeOptions, options.model, f"{where} [model]")
+    warned += check_recipe(recipe, train, where)
     check_data(options)
     return train, warned
 
@@ -198,8 +208,8 @@ def find_model(name: str, where: str) -> Any:
 
 
 def option_classes(model: Any) -> tuple[type, ...]:
-    """All that `[model]` may hold for a model: the network's options, and its own."""
-    return tuple(dict.fromkeys((ModelOptions, *model.option_classes)))
+    """All that `[model]` may hold for a model: options of the network, of the training recipe, and its own."""
+    return tuple(dict.fromkeys((ModelOptions, RecipeOptions, *model.option_classes)))
 
 
 def check_model_keys(options: Options, model: Any) -> list[str]:
@@ -256,7 +266,8 @@ def result_changing_differences(old: dict[str, Any], new: dict[str, Any]) -> lis
     free = {field.name for field in dataclasses.fields(TrainOptions) if field.metadata["resume"]}
     differing = []
     for section in ("train", "model", "data", "vocabulary"):
-        before, after = old.get(section, {}), new.get(section, {})
+        declared = defaults(RecipeOptions) if section == "model" else {}  # written out or not, it is the same
+        before, after = {**declared, **old.get(section, {})}, {**declared, **new.get(section, {})}
         for key in sorted(set(before) | set(after)):
             irrelevant = (section == "train" and key in free) or (
                 section == "data" and key not in ("train_set", "val_set")

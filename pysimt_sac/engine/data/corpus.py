@@ -93,34 +93,50 @@ class Text:
         return torch.from_numpy(padded)
 
 
-def group_by_length(
-    key: Indices, other: Indices, batch_size: int, exact: bool, rng: np.random.Generator
-) -> list[Indices]:
-    """Cut sentences into batches of equal (`exact`) or similar `key` length, similar in `other` length too.
+def order_by_length(key: Indices, other: Indices, rng: np.random.Generator) -> Indices:
+    """Sentences by `key` length, then by `other` length.
 
     Grouping by source length alone leaves a third of the target positions to padding. Sentences of the same two
     lengths are shuffled, so that no two epochs have the same batches.
     """
     order = rng.permutation(len(key))
-    order = order[np.lexsort((other[order], key[order]))]
-    if not exact:
-        return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
-    edges = np.flatnonzero(np.diff(key[order])) + 1
-    return [
-        bucket[start : start + batch_size]
-        for bucket in np.split(order, edges)
-        for start in range(0, len(bucket), batch_size)
-    ]
+    return order[np.lexsort((other[order], key[order]))]
+
+
+def split_where_longer(order: Indices, key: Indices) -> list[Indices]:
+    """Sentences in the order of their `key` lengths, each length by itself."""
+    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+
+
+def cut_by_sentences(order: Indices, size: int) -> list[Indices]:
+    """Batches of `size` sentences; the last may be smaller."""
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def cut_by_tokens(order: Indices, lengths: Indices, most: int) -> list[Indices]:
+    """Batches in which the sentences times the longest one's length are at most `most`; none is empty."""
+    edges, first, longest = [], 0, 0
+    for place, length in enumerate(lengths[order].tolist()):
+        longest = max(longest, length)
+        if place > first and longest * (place + 1 - first) > most:
+            edges.append(place)
+            first, longest = place, length
+    return np.split(order, edges)
 
 
 class ParallelCorpus(Dataset[Batch]):
-    """Sentence pairs (or sources alone) and the batches they form."""
+    """Sentence pairs (or sources alone) and the batches they form.
+
+    batch_tokens: if not 0, what limits a batch, instead of `batch_size`: words of the last side that are to be
+    predicted, `<eos>` and padding counted, `<bos>` not.
+    """
 
     def __init__(
         self,
         sides: dict[str, Text],
         batch_size: int,
         *,
+        batch_tokens: int = 0,
         training: bool = False,
         bucket_by: str | None = None,
         bucket_order: str | None = None,
@@ -130,6 +146,7 @@ class ParallelCorpus(Dataset[Batch]):
     ) -> None:
         self.sides = sides
         self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
         self.training = training
         self.bucket_by = bucket_by
         self.bucket_order = bucket_order
@@ -149,6 +166,7 @@ class ParallelCorpus(Dataset[Batch]):
         if not len(keep):
             raise UserError(f"all sentences are longer than max_len = {max_len}", sides[names[0]].name, "raise max_len")
         self.keep = keep
+        self.n_predicted = sides[names[-1]].lengths[keep] - 1
 
     def __len__(self) -> int:
         return len(self.keep)
@@ -162,18 +180,24 @@ class ParallelCorpus(Dataset[Batch]):
         """The sentences of each batch of an epoch, in the order in which they are visited."""
         rng = np.random.default_rng([self.seed, epoch])
         key, other = self.key[self.keep], self.other[self.keep]
-        if not self.training:
-            groups = group_by_length(key, other, self.batch_size, False, rng)
-        elif self.bucket_by is None:
+        if self.training and self.bucket_by is None:
             order = rng.permutation(len(self.keep))
-            groups = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
         else:
-            groups = group_by_length(key, other, self.batch_size, self.exact, rng)
+            order = order_by_length(key, other, rng)
+        exact = self.training and self.bucket_by is not None and self.exact
+        buckets = split_where_longer(order, key) if exact else [order]
+        groups = [batch for bucket in buckets for batch in self.cut(bucket)]
         if self.training and self.bucket_order is None:
             groups = [groups[index] for index in rng.permutation(len(groups))]
         elif self.bucket_order == "descending":
             groups.reverse()
         return [self.keep[group] for group in groups]
+
+    def cut(self, order: Indices) -> list[Indices]:
+        """Batches of sentences in a given order."""
+        if self.batch_tokens:
+            return cut_by_tokens(order, self.n_predicted, self.batch_tokens)
+        return cut_by_sentences(order, self.batch_size)
 
     def __getitem__(self, indices: Indices) -> Batch:
         chosen = indices.tolist()

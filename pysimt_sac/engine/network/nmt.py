@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.config.options import ModelOptions, defaults, read_section
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, defaults, read_section
 from pysimt_sac.engine.config.parser import Options, parse_direction
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, find_files, read_sentences
@@ -41,6 +41,7 @@ class SimultaneousNMT(nn.Module):
         self.set_defaults()
         self.opts.model = {**self.defaults, **opts.model}
         self.options = read_section(ModelOptions, self.opts.model, f"{opts.filename} [model]")
+        self.recipe = read_section(RecipeOptions, self.opts.model, f"{opts.filename} [model]")
         self.sl, self.tl = parse_direction(self.options.direction, opts.filename)
         self.vocabs = vocabs or {
             side: Vocabulary.read(opts.vocabulary[side], self.options.short_list) for side in (self.sl, self.tl)
@@ -108,6 +109,7 @@ class SimultaneousNMT(nn.Module):
         return ParallelCorpus(
             sides,
             batch_size,
+            batch_tokens=self.recipe.batch_tokens if training else 0,
             training=training,
             bucket_by=bucket_by,
             bucket_order=options.bucket_order if training else None,
@@ -133,12 +135,14 @@ class SimultaneousNMT(nn.Module):
         return EngineStepper(self.dec, states, suppress_unk, normalise)
 
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
-        """The loss of a batch: minus the log-probability of the references, summed over their words."""
+        """The loss of a batch: minus the log-probability of the references, summed; in training with label smoothing."""
         ids_TB = batch[self.tl]
         positions_N = real_positions(batch.lengths[self.tl]).to(ids_TB.device, non_blocking=True)
         readout_NE = self.dec.readouts(self.encode(batch), ids_TB[:-1], positions_N)
         targets_N = ids_TB[1:].flatten().index_select(0, positions_N)
-        return {"loss": linear_cross_entropy(self.dec.out2prob, readout_NE, targets_N), "n_items": len(targets_N)}
+        smoothing = self.recipe.label_smoothing if self.training else 0.0
+        loss = linear_cross_entropy(self.dec.out2prob, readout_NE, targets_N, smoothing)
+        return {"loss": loss, "n_items": len(targets_N)}
 
     def test_performance(self, loader: Iterator[Batch]) -> list[Metric]:
         """The mean loss per word of a data set."""

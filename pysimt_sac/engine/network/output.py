@@ -16,41 +16,57 @@ class LinearCrossEntropy(Function):
 
     The gradient of each chunk is computed while its probabilities are at hand, so that backward only scales it. Words
     come first, positions second: MKL takes half as long for (V, E) times (E, N) as for (N, E) times (E, V).
+
+    Label smoothing by s moves the share s of each target to all V outputs alike: it adds s (logit of the target - mean
+    logit) to the loss. The mean of a linear layer's outputs is one output of its mean row, so that neither the loss nor
+    the gradients need another look at the logits.
     """
 
     @staticmethod
-    def forward(ctx: Any, x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor, targets_N: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor, targets_N: Tensor, smoothing: float
+    ) -> Tensor:
         """Minus the summed log-probability of the targets."""
         total = x_NE.new_zeros(())
         dx_NE, dweight_VE, dbias_V = torch.empty_like(x_NE), torch.zeros_like(weight_VE), torch.zeros_like(bias_V)
         for part, logits in logits_in_chunks(x_NE, weight_VE, bias_V):
             x, targets = x_NE[part], targets_N[part].unsqueeze(0)
-            logits -= logits.amax(0)
+            top = logits.amax(0)
+            logits -= top
             chosen = logits.gather(0, targets)
             weights = logits.exp_()  # probabilities, but for a factor per column, which is cheaper to apply elsewhere
             sums = weights.sum(0)
             total -= (chosen - sums.log()).sum()
-            weights.scatter_add_(0, targets, -sums.unsqueeze(0))
+            if smoothing:
+                total += smoothing * (chosen + top).sum()
+            weights.scatter_add_(0, targets, (smoothing - 1) * sums.unsqueeze(0))
             dx = torch.mm(weights.t(), weight_VE, out=dx_NE[part])
             dx /= sums.unsqueeze(1)
             dweight_VE.addmm_(weights, x / sums.unsqueeze(1))
             dbias_V.addmv_(weights, sums.reciprocal())
+        if smoothing:
+            mean_E, sum_E = weight_VE.mean(0), x_NE.sum(0)
+            total -= smoothing * (sum_E @ mean_E + len(x_NE) * bias_V.mean())
+            dx_NE -= smoothing * mean_E
+            dweight_VE -= smoothing / len(weight_VE) * sum_E
+            dbias_V -= smoothing / len(weight_VE) * len(x_NE)
         ctx.save_for_backward(dx_NE, dweight_VE, dbias_V)
         return total
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_total: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, d_total: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         """Scale the gradients that forward has computed."""
         dx_NE, dweight_VE, dbias_V = ctx.saved_tensors
-        return dx_NE * d_total, dweight_VE * d_total, dbias_V * d_total, None
+        return dx_NE * d_total, dweight_VE * d_total, dbias_V * d_total, None, None
 
 
-def linear_cross_entropy(layer: nn.Linear, x_NE: Tensor, targets_N: Tensor) -> Tensor:
-    """The summed cross-entropy of `layer(x)`'s softmax."""
+def linear_cross_entropy(layer: nn.Linear, x_NE: Tensor, targets_N: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    """The summed cross-entropy of `layer(x)`'s softmax; label smoothing is torch's, over all outputs."""
     if not torch.is_grad_enabled():
-        return nn.functional.cross_entropy(layer(x_NE), targets_N, reduction="sum")
-    return LinearCrossEntropy.apply(x_NE, layer.weight, layer.bias, targets_N)  # type: ignore[no-any-return, no-untyped-call]
+        logits_NV = layer(x_NE)
+        return nn.functional.cross_entropy(logits_NV, targets_N, reduction="sum", label_smoothing=label_smoothing)
+    return LinearCrossEntropy.apply(x_NE, layer.weight, layer.bias, targets_N, label_smoothing)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class LinearLogProbs(Function):

@@ -14,6 +14,7 @@ from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.data.corpus import ParallelCorpus
 from pysimt_sac.engine.data.vocabulary import UNK
 from pysimt_sac.engine.network.preparation import build_layers, memory_named, prepare_weights
+from pysimt_sac.engine.training.average import WeightAverage
 from pysimt_sac.engine.training.journal import logger
 from pysimt_sac.engine.training.optim import Optimizer
 from pysimt_sac.engine.training.randomness import fix_seeds
@@ -78,7 +79,7 @@ def check_training(
     for note in notes:
         logger.info(note)
     higher_better = validator.higher_better(options.eval_metrics[0]) if validator else True
-    optimizer = Optimizer(model, options, higher_better)
+    optimizer = Optimizer(model, options, higher_better, model.recipe.weight_decay)
     model.register_tensorboard(NoJournal())
     with memory_named("the largest batch", "lower batch_size or max_len"):
         try_largest_batch(model, corpus, optimizer, device)
@@ -167,11 +168,12 @@ class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
 
 
 def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> Memory:
-    """The memory of an update that has been made."""
+    """The memory of an update that has been made; an average of the weights is counted with the optimiser."""
+    average = WeightAverage(model, model.recipe.ema_decay)
     return Memory(
         weights=n_bytes_of(list(model.parameters())),
         gradients=n_bytes_of([parameter.grad for parameter in model.parameters()]),
-        optimizer=n_bytes_of(list(optimizer.torch_optimizer.state.values())),
+        optimizer=n_bytes_of([*optimizer.torch_optimizer.state.values(), average.state_dict()]),
         learner=n_bytes_of(model.training_state()),
         activations=activations,
     )

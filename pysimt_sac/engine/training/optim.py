@@ -28,7 +28,7 @@ def parameter_groups(named: Iterable[tuple[str, nn.Parameter]], weight_decay: fl
     trainable = [(name, parameter) for name, parameter in named if parameter.requires_grad]
     groups: list[dict[str, Any]] = [
         {"params": [parameter for name, parameter in trainable if "bias" not in name], "weight_decay": weight_decay},
-        {"params": [parameter for name, parameter in trainable if "bias" in name]},
+        {"params": [parameter for name, parameter in trainable if "bias" in name], "weight_decay": 0.0},
     ]
     if weight_decay == 0:
         groups = [{"params": [parameter for _, parameter in trainable]}]
@@ -36,10 +36,10 @@ def parameter_groups(named: Iterable[tuple[str, nn.Parameter]], weight_decay: fl
 
 
 class Optimizer:
-    """A torch optimiser with pysimt's options."""
+    """A torch optimiser with pysimt's options; `weight_decay`, for adam alone, is decoupled from the gradient."""
 
-    def __init__(self, model: nn.Module, options: TrainOptions, higher_better: bool) -> None:
-        groups = parameter_groups(model.named_parameters(), options.l2_reg)
+    def __init__(self, model: nn.Module, options: TrainOptions, higher_better: bool, weight_decay: float = 0.0) -> None:
+        groups = parameter_groups(model.named_parameters(), weight_decay or options.l2_reg)
         if not groups:
             raise UserError("all layers are frozen; there is nothing to train", "[train] freeze_layers")
         self.parameters = [parameter for group in groups for parameter in group["params"]]
@@ -52,14 +52,16 @@ class Optimizer:
         if options.optimizer == "sgd":
             arguments.update(momentum=options.momentum, nesterov=options.nesterov)
         try:
-            self.torch_optimizer = OPTIMIZERS[options.optimizer](groups, **arguments)
+            kind = torch.optim.AdamW if weight_decay else OPTIMIZERS[options.optimizer]
+            self.torch_optimizer = kind(groups, **arguments)
         except ValueError as error:
             raise UserError(str(error), "[train] optimizer") from error
         self.schedule = make_schedule(self.torch_optimizer, options, higher_better)
+        self.last_lr = self.lr  # with which the last step was made
 
     @property
     def lr(self) -> float:
-        """The present learning rate."""
+        """The present learning rate, before the factor of an update."""
         return float(self.torch_optimizer.param_groups[0]["lr"])
 
     def zero_grad(self) -> None:
@@ -75,6 +77,7 @@ class Optimizer:
         rates = [group["lr"] for group in self.torch_optimizer.param_groups]
         for group, rate in zip(self.torch_optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * lr_factor
+        self.last_lr = self.lr
         self.torch_optimizer.step()
         for group, rate in zip(self.torch_optimizer.param_groups, rates, strict=True):
             group["lr"] = rate

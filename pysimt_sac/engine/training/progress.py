@@ -34,6 +34,9 @@ class Progress:
     best: dict[str, Best] = field(default_factory=dict)
     checkpoints: list[str] = field(default_factory=list)
     ended: bool = False
+    lr_total: int = 0  # the length of the learning rate's schedule, kept from the run's first start
+    seconds: float = 0.0  # that the run has taken, validations included ...
+    timed_updates: int = 0  # ... and the updates made in them; states of earlier versions did not count either
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Progress":

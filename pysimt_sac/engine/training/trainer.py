@@ -6,6 +6,7 @@ it trains whatever the registry offers. What it has done so far is a `Progress`.
 
 import time
 import zlib
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights, save_che
 from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.network.preparation import build_layers, is_out_of_memory, memory_named, prepare_weights
+from pysimt_sac.engine.training.average import WeightAverage
+from pysimt_sac.engine.training.gradients import gather_gradients
 from pysimt_sac.engine.training.interrupts import Interrupted, Interrupts
 from pysimt_sac.engine.training.journal import Journal
 from pysimt_sac.engine.training.optim import Optimizer
+from pysimt_sac.engine.training.pace import Pace, Stopwatch, describe_time, updates_left
 from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.engine.training.randomness import draw_seed, fix_seeds, random_states, restore_random_states
 from pysimt_sac.engine.training.runs import Run
+from pysimt_sac.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.engine.training.startup import describe_host
 from pysimt_sac.engine.training.validation import Validator
 from pysimt_sac.errors import UserError
@@ -55,8 +60,14 @@ class Trainer:
         with memory_named(device, "use a smaller model or another device"):
             model.to(device)
         higher_better = self.validator.higher_better(options.eval_metrics[0]) if self.validator else True
-        self.optimizer = Optimizer(model, options, higher_better)
+        self.optimizer = Optimizer(model, options, higher_better, model.recipe.weight_decay)
+        self.n_batches = len(self.corpus.batches(1))  # of an epoch, from which its length is estimated
+        planned = plan_schedule(model.recipe, options, -(-self.n_batches // model.recipe.accumulate))
+        self.schedule, said = resume_schedule(planned, self.progress.lr_total if state else None)
+        self.progress.lr_total = self.schedule.total
+        self.average = WeightAverage(model, model.recipe.ema_decay)
         self.interrupts = Interrupts()
+        self.stopwatch = Stopwatch(self.progress)
         # Kept on the device, so that no update has to wait for it:
         self.epoch_loss = torch.zeros((), dtype=torch.float64, device=device)
         self.unhealthy = torch.zeros((), dtype=torch.bool, device=device)
@@ -75,7 +86,7 @@ class Trainer:
             model.register_tensorboard(self.journal)
             if state:
                 self.restore_learner(state)
-            for note in notes:
+            for note in (*notes, *said):
                 self.journal.say(note)
         except BaseException:
             self.journal.close()
@@ -88,6 +99,7 @@ class Trainer:
         self.check_health()
         self.check_weights()
         self.progress.epoch_loss = self.epoch_loss.item()
+        self.stopwatch.read()
         config = self.model.opts.to_dict()
         config["train"]["seed"] = self.options.seed  # a drawn seed belongs to the progress, not to the configuration
         state = {
@@ -97,6 +109,7 @@ class Trainer:
             "progress": self.progress.to_dict(),
             "weights": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
+            "average": self.average.state_dict(),
             "model": self.model.training_state(),
             "random": random_states(),
             "journal": self.journal.position(),
@@ -104,10 +117,11 @@ class Trainer:
         save_state(self.run.folder, state)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back weights and optimiser."""
+        """Restore weights, optimiser and average."""
         with state_fits(self.run.folder):
             load_weights(self.model, state["weights"], self.run.folder)
             self.optimizer.load_state_dict(state["optimizer"])
+            self.average.load_state_dict(state.get("average", {}))  # states from before there were averages have none
             self.epoch_loss.fill_(self.progress.epoch_loss)
 
     def restore_learner(self, state: dict[str, Any]) -> None:
@@ -155,28 +169,25 @@ class Trainer:
         progress, options = self.progress, self.options
         loader = self.corpus.loader(progress.epoch, progress.batch, options.num_workers, options.pin_memory)
         n_batches, name = len(self.corpus.batches(progress.epoch)), f"epoch {progress.epoch}"
-        with tqdm(total=n_batches, initial=progress.batch, desc=name, unit="update", leave=False, disable=None) as bar:
+        with tqdm(total=n_batches, initial=progress.batch, desc=name, unit="batch", leave=False, disable=None) as bar:
             self.pace = Pace()
-            for batch in loader:
-                self.train_batch(batch)
-                bar.update()
+            while batches := list(islice(loader, self.model.recipe.accumulate)):
+                self.train_update(batches)
+                bar.update(len(batches))
                 self.after_update()
                 if progress.stop_reason(options):
                     return
         self.end_epoch()
 
-    def train_batch(self, batch: Any) -> None:
-        """One update."""
+    def train_update(self, batches: list[Any]) -> None:
+        """One update, from one batch or from several."""
         progress = self.progress
-        batch.device(self.device)
         self.optimizer.zero_grad()
-        self.model.aux_loss.clear()
         progress.update += 1
-        progress.batch += 1
+        progress.timed_updates += 1
+        progress.batch += len(batches)
         try:
-            out = self.model(batch, uctr=progress.update, ectr=progress.epoch)
-            loss = out["loss"] / out["n_items"] + sum(self.model.aux_loss.values())
-            loss.backward()
+            found = gather_gradients(self.model, batches, self.device, progress.update, progress.epoch)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -185,14 +196,15 @@ class Trainer:
                 raise UserError("out of memory", where, "lower batch_size or max_len, or set handle_oom") from error
             self.journal.say(f"Update {progress.update} skipped: out of memory")
             return
-        self.last_loss, self.last_norm = out["loss"].detach() / out["n_items"], self.optimizer.clip()
-        self.unhealthy |= ~(loss.detach() + self.last_norm).isfinite()
+        self.last_loss, self.last_norm = found.loss / found.n_items, self.optimizer.clip()
+        self.unhealthy |= ~(found.minimised + self.last_norm).isfinite()
         if self.device.type == "cpu":
             self.check_health()  # on a GPU this would wait for every update; there it comes with the log's lines
-        self.optimizer.step(self.model.lr_factor(progress.update))
-        self.epoch_loss += out["loss"].detach()
-        progress.epoch_items += out["n_items"]
-        self.pace.count(out["n_items"])
+        self.optimizer.step(self.model.lr_factor(progress.update) * self.schedule(progress.update))
+        self.average.update()
+        self.epoch_loss += found.loss
+        progress.epoch_items += found.n_items
+        self.pace.count(found.n_items)
 
     def after_update(self) -> None:
         """Log, validate, save, or stop, as the options and the user want it."""
@@ -217,8 +229,8 @@ class Trainer:
         for name, value in self.model.aux_loss.items():
             line += f" [{name}: {value.item():.3f}]"
             self.journal.log_scalar(f"train_{name.upper()}", value.item(), progress.update)
-        self.journal.say(f"{line}  |gradient|: {norm:.2f}  lr: {self.optimizer.lr:.2g}  {self.pace}")
-        for name, value in (("train_LOSS", loss), ("gradient_norm", norm), ("lr", self.optimizer.lr)):
+        self.journal.say(f"{line}  |gradient|: {norm:.2f}  lr: {self.optimizer.last_lr:.2g}  {self.pace}")
+        for name, value in (("train_LOSS", loss), ("gradient_norm", norm), ("lr", self.optimizer.last_lr)):
             self.journal.log_scalar(name, value, progress.update)
 
     def end_epoch(self) -> None:
@@ -241,7 +253,10 @@ class Trainer:
         progress, first = self.progress, self.options.eval_metrics[0].upper()
         started, before = time.time(), random_states()
         try:
-            with memory_named(f"validation after update {progress.update}", "lower eval_batch_size or eval_beam"):
+            with (
+                memory_named(f"validation after update {progress.update}", "lower eval_batch_size or eval_beam"),
+                self.average.in_place(),
+            ):
                 results = self.validator(self.interrupts.watch)
         except Interrupted:
             restore_random_states(before)  # it will be repeated from its beginning
@@ -261,8 +276,14 @@ class Trainer:
             if self.options.lr_decay_revert:
                 self.revert_to_best(first)
         left = self.options.patience - progress.bad_validations
-        self.journal.say(f"Validated in {time.time() - started:.0f} s; patience: {left}")
+        self.journal.say(f"Validated in {time.time() - started:.0f} s; patience: {left}; {self.describe_time()}")
         self.save()
+
+    def describe_time(self) -> str:
+        """How long the run has taken, and how long it may still take."""
+        self.stopwatch.read()
+        n_left = updates_left(self.progress, self.options, self.n_batches, self.model.recipe.accumulate)
+        return describe_time(self.progress, n_left)
 
     # Checkpoints
 
@@ -270,7 +291,8 @@ class Trainer:
         """Write `EXPID-LABEL.ckpt`."""
         path = self.run.folder / f"{self.run.exp_id}-{label}.ckpt"
         optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
-        save_checkpoint(path, self.model, self.progress.history(), optimizer)
+        with self.average.in_place():
+            save_checkpoint(path, self.model, self.progress.history(), optimizer)
         return path
 
     def save_best(self, metric: Metric) -> None:
@@ -298,9 +320,10 @@ class Trainer:
             (self.run.folder / self.progress.checkpoints.pop(0)).unlink(missing_ok=True)
 
     def revert_to_best(self, metric: str) -> None:
-        """Take back the weights of the best validation."""
+        """Go on from the weights of the best validation, which are averages if there is an average."""
         path = self.run.folder / self.progress.best[metric].file
         load_weights(self.model, load_checkpoint(path).weights, path)
+        self.average.restart()
         self.journal.say(f"Went back to the weights of {path.name}")
 
     def check_health(self) -> None:
@@ -315,19 +338,3 @@ class Trainer:
             if not bool(weight.isfinite().all()):
                 what = f"not finite after update {self.progress.update}: the weight {name}"
                 raise UserError(what, self.run.folder, UNHEALTHY)
-
-
-class Pace:
-    """Words per second since it was created."""
-
-    def __init__(self) -> None:
-        self.started, self.n_items, self.updates = time.time(), 0, 0
-
-    def count(self, n_items: int) -> None:
-        """One more update."""
-        self.n_items += n_items
-        self.updates += 1
-
-    def __str__(self) -> str:
-        seconds = max(1e-9, time.time() - self.started)
-        return f"{self.updates} updates, {self.n_items / seconds:.0f} words/s"

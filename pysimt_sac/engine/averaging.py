@@ -1,0 +1,68 @@
+"""One checkpoint whose weights are the mean of several others'."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint, write_safely
+from pysimt_sac.engine.config.parser import Options, plain
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import require_file
+
+
+def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
+    """Write the mean of some checkpoints' weights; everything else is the first one's.
+
+    All are read at once: they are small, and the mean is taken in 64 bits.
+    """
+    if len(paths) < 2:
+        raise UserError("one checkpoint alone has no average", paths[0], "give two or more")
+    for path in paths:
+        if require_file(path, "checkpoint").resolve() == out.resolve():
+            raise UserError("is to be averaged, and would be overwritten", out, "give -o another name")
+    checkpoints = [load_checkpoint(path) for path in paths]
+    first = checkpoints[0]
+    for other in checkpoints[1:]:
+        check_alike(first, other)
+    for checkpoint in checkpoints:
+        for name, weight in checkpoint.weights.items():
+            if not bool(weight.isfinite().all()):
+                raise UserError(f"{name} has values that are not finite numbers", checkpoint.path, "leave it out")
+    content = {
+        "opts": Options.from_dict(first.options).to_dict(),
+        "model": mean_weights([checkpoint.weights for checkpoint in checkpoints]),
+        "history": {**plain(first.history), "averaged": [path.name for path in paths]},
+    }
+    if first.vocabularies:
+        content["vocabularies"] = {name: vocab.state() for name, vocab in first.vocabularies.items()}
+    write_safely(out, content)
+
+
+def check_alike(first: Checkpoint, other: Checkpoint) -> None:
+    """Only weights of one network over the same words have a mean that makes sense."""
+    against = f"than in {first.path}"
+    for name in sorted(first.weights.keys() ^ other.weights.keys()):
+        raise UserError(f"has other weights {against}: {name} is in one of them only", other.path)
+    for name, weight in first.weights.items():
+        sizes = [tuple(found.shape) for found in (other.weights[name], weight)]
+        if sizes[0] != sizes[1]:
+            raise UserError(f"{name} has another size {against}: {sizes[0]}, not {sizes[1]}", other.path)
+    words = [{side: vocab.tokens for side, vocab in each.vocabularies.items()} for each in (first, other)]
+    if not all(words):  # pysimt's name the files only
+        words = [plain(each.options["vocabulary"]) for each in (first, other)]
+    if words[0] != words[1]:
+        raise UserError(f"has other vocabularies {against}", other.path, "average checkpoints of one vocabulary")
+
+
+def mean_weights(each: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of every weight; what is one weight under two names in all of them stays one."""
+    found: dict[tuple[int, ...], Tensor] = {}
+    means = {}
+    for name, weight in each[0].items():
+        same = (*(weights[name].data_ptr() for weights in each), *weight.shape)
+        if same not in found:
+            found[same] = torch.stack([weights[name].double() for weights in each]).mean(0).to(weight.dtype)
+        means[name] = found[same]
+    return means

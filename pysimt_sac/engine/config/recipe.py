@@ -1,0 +1,59 @@
+"""What the keys of a training recipe (`RecipeOptions`) demand of each other, of `[train]`, of models and of hosts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions, defaults, read_section
+from pysimt_sac.errors import UserError
+
+FALLING = ("cosine", "linear")  # the schedules that have an end
+SMOOTHED = ("SimultaneousNMT",)  # whose training loss is that of `SimultaneousNMT.forward`
+ACCUMULATED = ("SimultaneousNMT", "MLENMT")  # whose `forward` only computes; learners take steps of their own in it
+
+
+def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> list[str]:
+    """Refuse keys that contradict each other; warn of those that have no effect."""
+    place = f"{where} [model]"
+    if recipe.lr_schedule and train.lr_decay:
+        todo = f"set lr_decay: False to use the schedule, or lr_schedule: none to keep {train.lr_decay}"
+        what = f"{recipe.lr_schedule} and [train] lr_decay: {train.lr_decay} both move the rate"
+        raise UserError(what, f"{place} lr_schedule", todo)
+    if recipe.lr_schedule in FALLING and recipe.lr_total is not None and recipe.lr_total <= recipe.lr_warmup:
+        what = f"{recipe.lr_total} is not more than lr_warmup, {recipe.lr_warmup}"
+        raise UserError(what, f"{place} lr_total", "it counts the warm-up, too")
+    if recipe.weight_decay > 0 and train.optimizer != "adam":
+        raise UserError(f"is for adam, not for {train.optimizer}", f"{place} weight_decay", "use [train] l2_reg")
+    if recipe.weight_decay > 0 and train.l2_reg > 0:
+        raise UserError("and [train] l2_reg both decay the weights", f"{place} weight_decay", "set one of them to 0")
+    if recipe.label_smoothing > 0 and not is_one_of(train.model_type, SMOOTHED):
+        what = f"{train.model_type} has a loss of its own, which is not smoothed"
+        raise UserError(what, f"{place} label_smoothing", f"only {' and '.join(SMOOTHED)} can")
+    if recipe.accumulate > 1 and not is_one_of(train.model_type, ACCUMULATED):
+        what = f"{train.model_type} learns from every batch at once"
+        raise UserError(what, f"{place} accumulate", f"only {' and '.join(ACCUMULATED)} can; raise batch_size instead")
+    return unused(recipe)
+
+
+def is_one_of(model_type: str, names: tuple[str, ...]) -> bool:
+    """Whether a model is among those of these names, in any case, as the registry finds them."""
+    return model_type.lower() in [name.lower() for name in names]
+
+
+def unused(recipe: RecipeOptions) -> list[str]:
+    """A warning for each key that the chosen schedule does not look at."""
+    warned = []
+    if recipe.lr_warmup and not recipe.lr_schedule:
+        warned.append("[model] lr_warmup is not used without an lr_schedule, e.g. constant")
+    for name, value in (("lr_total", recipe.lr_total), ("lr_final", recipe.lr_final)):
+        if value and recipe.lr_schedule not in FALLING:
+            warned.append(f"[model] {name} is used by {' and '.join(FALLING)} only, not by {recipe.lr_schedule}")
+    return warned
+
+
+def refuse_in_pysimt(model_section: Mapping[str, Any], where: object) -> None:
+    """pysimt's training loop knows none of these keys: refuse what would be ignored there."""
+    recipe = read_section(RecipeOptions, model_section, f"{where} [model]")
+    given = [name for name, default in defaults(RecipeOptions).items() if getattr(recipe, name) != default]
+    if given:
+        what = f"{', '.join(given)}: only the embedded engine can do that, not pysimt"
+        raise UserError(what, f"{where} [model]", "set PYSIMT_SAC_HOST=embedded, or leave it out")

@@ -1,0 +1,62 @@
+"""How fast a run is, how long it has taken, and how long it may still take."""
+
+import time
+
+from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.training.progress import Progress
+
+
+class Pace:
+    """Words per second since it was created."""
+
+    def __init__(self) -> None:
+        self.started, self.n_items, self.updates = time.time(), 0, 0
+
+    def count(self, n_items: int) -> None:
+        """One more update."""
+        self.n_items += n_items
+        self.updates += 1
+
+    def __str__(self) -> str:
+        seconds = max(1e-9, time.time() - self.started)
+        return f"{self.updates} updates, {self.n_items / seconds:.0f} words/s"
+
+
+class Stopwatch:
+    """Adds the time that passes to the books of a run, so that it goes on where a resumed run left it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.last = progress, time.monotonic()
+
+    def read(self) -> float:
+        """The seconds that the run has taken so far, in all its parts."""
+        now = time.monotonic()
+        self.progress.seconds += now - self.last
+        self.last = now
+        return self.progress.seconds
+
+
+def updates_left(progress: Progress, options: TrainOptions, batches_per_epoch: int, batches_per_update: int) -> int:
+    """How many updates `max_iterations` and `max_epochs` still allow."""
+    per_epoch, done = (-(-batches // batches_per_update) for batches in (batches_per_epoch, progress.batch))
+    in_epochs = (options.max_epochs + 1 - progress.epoch) * per_epoch - done
+    return max(0, min(options.max_iterations - progress.update, in_epochs))
+
+
+def describe_time(progress: Progress, n_left: int) -> str:
+    """The time a run has taken, and what it takes at most at this pace, validations included."""
+    spent = f"time spent: {in_words(progress.seconds)}"
+    if not progress.timed_updates:
+        return spent
+    left = n_left * progress.seconds / progress.timed_updates
+    return f"{spent}, left: at most {in_words(left)} for {n_left} updates"
+
+
+def in_words(seconds: float) -> str:
+    """A length of time for people."""
+    minutes, hours = round(seconds / 60), round(seconds / 3600)
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    if minutes < 100:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02d} min" if hours < 48 else f"{hours // 24} d {hours % 24:02d} h"
