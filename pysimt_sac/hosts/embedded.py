@@ -78,10 +78,10 @@ class EngineActor(NetworkActor):
             return full_policy(output(readout_NE).log_softmax(-1))
         return policy_on_support(linear_rows(output, readout_NE, support.words_NK), support)
 
-    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> TakenWords:
+    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
         """Score the words of given hypotheses, a chunk at a time: the scores of all words would take much memory."""
-        readout_NE = self.readouts(encoded, words_TB, steps.positions_N)
-        scores = linear_log_probs(self.decoder.out2prob, readout_NE, steps.flatten(words_TB[1:]), EOS)
+        readout_NE, output = self.readouts(encoded, words_TB, steps.positions_N), self.decoder.out2prob
+        scores = linear_log_probs(output, readout_NE, steps.flatten(words_TB[1:]), EOS, temperature)
         return TakenWords(*scores, readout_NE.detach())
 
     def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:

@@ -73,9 +73,10 @@ class PysimtActor(NetworkActor):
         log_p_NV, _ = self.unroll(encoded, words_TB, positions_N)
         return full_policy(log_p_NV) if support is None else restricted_policy(log_p_NV, support)
 
-    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> TakenWords:
+    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
         """Score the words of given hypotheses."""
         log_p_NV, states_NH = self.unroll(encoded, words_TB, steps.positions_N)
+        log_p_NV = log_p_NV / temperature
         choices_NV = log_p_NV[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
         log_p_N = log_p_NV.gather(1, steps.flatten(words_TB[1:]).unsqueeze(1)).squeeze(1)
         log_pi_N, entropy_N = log_p_N - choices_NV.logsumexp(-1), entropy(choices_NV.log_softmax(-1))

@@ -16,6 +16,7 @@ from pysimt_sac.rewards import RewardOptions
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import policy_at_steps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
+from pysimt_sac.rl.branching import support_rewards
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, critic_metrics, monte_carlo_returns
 from pysimt_sac.rl.diagnostics import gate_lines
@@ -50,35 +51,38 @@ class ERAC(Algorithm):
         stage = options.stage(epoch)
         experience = self.collector.collect(actor, batch, alpha, update)
 
-        # The policy at the states of the experience, over its support
-        with actor.training_mode(self.common.gradient_dropout), torch.set_grad_enabled(stage.trains_actor):
-            encoded = actor.encode(batch)
+        # The policy at the states of the experience, without dropout, over its support; the rewards that are known
+        with torch.no_grad(), actor.training_mode(dropout=False):
             hypotheses = experience.words_TB, experience.lengths_B.cpu(), options.support, options.support_least
-            policy = policy_at_steps(actor, encoded, *hypotheses)
-            nll = actor.nll(encoded, experience.reference_RB) if stage.trains_actor else None
+            policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)
+        known_N, known_NA = support_rewards(actor, self.collector, experience, policy, options.known_reward)
 
         # Critic targets: r_t + sum_a pi(a) [Qbar(s_{t+1}, a) - alpha log pi(a)]
         returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)
         target_N = returns_N
         if not stage.monte_carlo:
-            target_N = self.critics.bootstrapped_targets(experience, policy, options.gamma, alpha)
+            target_N = self.critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA)
 
         # Critic step, with the variance of Q over the words
         readouts = self.critics.readouts(experience, policy.steps)
-        q_INA = self.critics.q_of_actions(readouts, policy.support)
-        q_IN = self.critics.q_of_taken(readouts, policy.taken_N)
-        variance = self.options.variance_weight * losses.variance_penalty(q_INA[0])
+        future_INA = self.critics.q_of_actions(readouts, policy.support)
+        q_IN = known_N + self.critics.q_of_taken(readouts, policy.taken_N)
+        variance = self.options.variance_weight * losses.variance_penalty(future_INA[0])
         critic_loss = 0.5 * losses.critic_loss(q_IN, target_N) + variance
         gradient_norm = self.critics.step(critic_loss, stage.critic_lr)
         self.critics.polyak_update(1.0 if stage.monte_carlo else None)
         self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
         self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
-        # Actor loss
-        if nll is None:
+        # Actor loss, with dropout
+        if not stage.trains_actor:
             return ActorLoss({}, len(policy.steps))
+        with actor.training_mode(self.common.gradient_dropout):
+            encoded = actor.encode(batch)
+            log_pi_NA = actor.policy_on(encoded, experience.words_TB, policy.steps.positions_N, policy.support)
+            nll = actor.nll(encoded, experience.reference_RB)
         self.metrics["mle_loss"] = nll.detach()
-        reinforcement = losses.actor_loss(policy.log_pi_NA, q_INA, alpha)
+        reinforcement = losses.actor_loss(log_pi_NA, known_NA + future_INA, alpha)
         terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}
         return ActorLoss(terms, len(policy.steps))
 

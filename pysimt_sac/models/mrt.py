@@ -1,8 +1,8 @@
 """`MRTNMT`: minimum risk training (Shen et al. 2016).
 
-The candidates of a source are its reference and `n_samples` sampled hypotheses, each counted once. Their probabilities,
-flattened to the power `mrt_sharpness` and normalised over the candidates, are shifted towards those with the highest
-returns. (The metrics of sampled hypotheses in the log have the reference among them.)
+The candidates of a source are `n_samples` sampled hypotheses and, with `mrt_reference`, its reference, each counted
+once. Their probabilities, flattened to the power `mrt_sharpness` and normalised over the candidates, are shifted
+towards those with the highest returns. (The metrics of sampled hypotheses in the log have the reference among them.)
 """
 
 import dataclasses
@@ -27,7 +27,9 @@ from pysimt_sac.rl.setup import RLOptions, Setup
 class MRTOptions:
     """The keys of `[model]` that only minimum risk training has."""
 
-    n_samples: int = option(20, "hypotheses sampled of each source, beside its reference", minimum=1)
+    n_samples: int = option(8, "hypotheses sampled of each source", minimum=2)
+    mrt_reference: bool = option(False, "the reference is a candidate, too")
+    sampling_temperature: float = option(1.0, "of the policy that samples: below 1 it is sharper", above=0)
     mrt_sharpness: float = option(0.005, "power of the candidates' probabilities", above=0)
 
 
@@ -45,11 +47,14 @@ class MRT(Algorithm):
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Sample candidates, remove duplicates, score the rest with gradient."""
-        actor, common, n_candidates = self.actor, self.common, self.options.n_samples + 1
-        reference_TB = batch[actor.target][1:]
-        forced_TB = torch.zeros_like(reference_TB).repeat_interleave(n_candidates, 1)
-        forced_TB[:, ::n_candidates] = reference_TB  # the first candidate of each source is the reference
-        sampled = self.collector.collect(actor, batch, math.nan, update, n_candidates, forced_TB)
+        actor, common, options = self.actor, self.common, self.options
+        n_candidates, forced_TB = options.n_samples + options.mrt_reference, None
+        if options.mrt_reference:  # the first candidate of each source
+            reference_TB = batch[actor.target][1:]
+            forced_TB = torch.zeros_like(reference_TB).repeat_interleave(n_candidates, 1)
+            forced_TB[:, ::n_candidates] = reference_TB
+        temperature = options.sampling_temperature
+        sampled = self.collector.collect(actor, batch, math.nan, update, n_candidates, forced_TB, temperature)
         columns_C = unique_columns(sampled.words_TB, n_candidates).to(actor.device)
         candidates, sentences_C = sampled.select(columns_C), columns_C // n_candidates
         steps = Steps.of(candidates.lengths_B.cpu(), actor.device)
@@ -58,7 +63,7 @@ class MRT(Algorithm):
             nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
             taken = actor.taken_words(select_encoded(encoded, sentences_C), candidates.words_TB, steps)
         returns_C, log_pi_C = candidates.returns_B, steps.pad(taken.log_pi_N).sum(0)
-        risk = losses.risk_loss(log_pi_C, returns_C, sentences_C, batch.size, self.options.mrt_sharpness)
+        risk = losses.risk_loss(log_pi_C, returns_C, sentences_C, batch.size, options.mrt_sharpness)
         terms = {"rl": common.lambda_rl * risk}
         if nll is not None:
             terms["mle"] = common.lambda_mle * nll

@@ -38,7 +38,10 @@ class REINFORCEOptions:
         "n_samples is 1), the greedy hypothesis's return, or a learned linear one",
         choices=("no", "mean", "greedy", "learnt"),
     )
-    n_samples: int = option(1, "hypotheses sampled of each source", minimum=1)
+    n_samples: int = option(8, "hypotheses sampled of each source", minimum=1)
+    sampling_temperature: float = option(
+        1.0, "of the policy that samples and is trained: below 1 it is sharper, nearer to greedy decoding", above=0
+    )
     entropy_weight: float = option(0.0, "weight of the policy's entropy, which is kept high", minimum=0)
 
 
@@ -61,12 +64,13 @@ class REINFORCE(Algorithm):
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Sample, score with gradient, subtract the baseline."""
         actor, common, n_samples = self.actor, self.common, self.options.n_samples
-        experience = self.collector.collect(actor, batch, math.nan, update, n_samples)
+        temperature = self.options.sampling_temperature
+        experience = self.collector.collect(actor, batch, math.nan, update, n_samples, temperature=temperature)
         steps = Steps.of(experience.lengths_B.cpu(), actor.device)
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
-            taken = actor.taken_words(repeat_encoded(encoded, n_samples), experience.words_TB, steps)
+            taken = actor.taken_words(repeat_encoded(encoded, n_samples), experience.words_TB, steps, temperature)
         returns_C = experience.returns_B
         baseline_N = self.baseline(batch, returns_C, taken, steps)
         advantages_N = steps.of_sentences(returns_C) - baseline_N

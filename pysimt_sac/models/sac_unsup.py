@@ -43,6 +43,7 @@ class SACUnsupOptions:
     oracle_gamma: float = option(0.99, "`return`: discount factor", minimum=0, maximum=1)
     alpha: float = option(0.01, "temperature: weight of the entropy", minimum=0)
     buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
+    discriminator_warmup: int = option(0, "updates in which the discriminator learns before the actor does", minimum=0)
 
 
 @algorithm("SACUnsupNMT")
@@ -69,9 +70,14 @@ class SACUnsup(Algorithm):
         self.replay.add(self.collector.collect(actor, batch, self.options.alpha, update))
         experience = self.replay.sample().to(actor.device)
         steps = Steps.of(experience.lengths_B.cpu(), actor.device)
+        source = experience.batch(actor.source, actor.target)
+        with actor.training_mode(dropout=False), torch.no_grad():
+            experience = self.collector.rescore(actor, actor.encode(source), experience)
+        self.metrics["chance_accuracy"] = 1 / self.discriminator.n_labels
+        if update <= self.options.discriminator_warmup:
+            return ActorLoss({}, len(steps))
         with actor.training_mode(self.common.gradient_dropout):
-            encoded = actor.encode(experience.batch(actor.source, actor.target))
-            experience = self.collector.rescore(actor, encoded, experience)
+            encoded = actor.encode(source)
             loss = self.oracle_loss if self.options.oracle == "gold" else self.return_loss
             reinforcement = loss(experience, encoded, steps)
             nll = actor.nll(encoded, experience.reference_RB)

@@ -102,8 +102,8 @@ class Actor(Protocol):
     def policy_on(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, support: Support | None) -> Tensor:
         """log pi (N, A) over a given support, or over all words, at some positions of a flattened (T, B) array."""
 
-    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> TakenWords:
-        """Score the words of given hypotheses, and no others."""
+    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
+        """Score the words of given hypotheses, and no others, under the policy at a temperature."""
 
     def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:
         """The mean negative log-likelihood per word of the references, Eq. 1."""

@@ -15,6 +15,7 @@ from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import EOS, PAD
 from pysimt_sac.engine.network.stepper import Stepper
+from pysimt_sac.errors import UserError
 from pysimt_sac.rl.actor import Actor, PolicyAtSteps
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.policy import Support, policy_on_support
@@ -172,3 +173,23 @@ def known_rewards(experience: Experience, steps: Steps, known: bool) -> tuple[Te
         zeros_N = torch.zeros(len(steps), device=experience.words_TB.device)
         return zeros_N, zeros_N.unsqueeze(1)
     return steps.flatten(experience.rewards_TB), steps.flatten(experience.choices.rewards_TBK)
+
+
+def support_rewards(
+    actor: Actor, collector: Collector, experience: Experience, policy: PolicyAtSteps, known: bool
+) -> tuple[Tensor, Tensor]:
+    """The same for a support that was chosen after the rollout."""
+    steps, support = policy.steps, policy.support
+    if not known:
+        return known_rewards(experience, steps, known)
+    if support is None:
+        todo = "set support to a few words, e.g. support: 4"
+        raise UserError("is not computed for the whole vocabulary", "[model] known_reward", todo)
+    words_NK = support.words_NK.masked_fill(~support.valid_NK, PAD)
+    candidates = words_NK.new_zeros(steps.shape[0] * steps.shape[1], words_NK.size(1))
+    candidates = candidates.index_copy(0, steps.positions_N, words_NK).unflatten(0, steps.shape)
+    limits_B = step_limits(experience.reference_RB.ne(PAD).sum(0).cpu(), collector.max_len)
+    rewards_TBK = collector.next_rewards(
+        actor, experience.words_TB, experience.reference_RB, candidates, limits_B, alpha=math.nan
+    )
+    return steps.flatten(experience.rewards_TB), steps.flatten(rewards_TBK)

@@ -39,12 +39,14 @@ class Collector:
         update: int,
         n_samples: int = 1,
         forced_TB: Tensor | None = None,
+        temperature: float = 1.0,
     ) -> Experience:
         """Sample `n_samples` hypotheses of every source, side by side, and score them.
 
-        alpha: the current temperature, for `reward_scale: 1/alpha`. forced_TB: words that hypotheses begin with.
+        alpha: the weight of the entropy, for `reward_scale: 1/alpha`. forced_TB: words that hypotheses begin with.
+        temperature: of sampling.
         """
-        encoded, rollout = self.roll_out(actor, batch, self.generator, forced_TB, n_samples)
+        encoded, rollout = self.roll_out(actor, batch, self.generator, forced_TB, n_samples, temperature)
         encoded, batch = repeat_encoded(encoded, n_samples), repeat_batch(batch, n_samples)
         return self.score(actor, batch, encoded, rollout, alpha, update, self.generator, learning=True)
 
@@ -56,6 +58,7 @@ class Collector:
         generator: torch.Generator | None,
         forced_TB: Tensor | None = None,
         n_samples: int = 1,
+        temperature: float = 1.0,
     ) -> tuple[Encoded, Rollout]:
         """The encoded sources, and hypotheses of them: sampled, or greedy without a generator."""
         limits_B = step_limits(batch.lengths[actor.target], self.max_len).repeat_interleave(n_samples)
@@ -63,7 +66,8 @@ class Collector:
             limits_B = limits_B.maximum(forced_TB.ne(0).sum(0).cpu())
         with actor.training_mode(dropout=False):
             encoded = actor.encode(batch)
-            return encoded, roll_out(actor.stepper(repeat_encoded(encoded, n_samples)), limits_B, generator, forced_TB)
+            stepper = actor.stepper(repeat_encoded(encoded, n_samples))
+            return encoded, roll_out(stepper, limits_B, generator, forced_TB, temperature=temperature)
 
     def score(
         self,

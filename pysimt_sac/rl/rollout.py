@@ -122,12 +122,13 @@ def roll_out(
     forced_TB: Tensor | None = None,
     first_B: Tensor | None = None,
     trace: Trace | None = None,
+    temperature: float = 1.0,
 ) -> Rollout:
     """Draw every word from the policy, renormalised without `<pad>` and `<bos>`, for at most `limits` steps.
 
     generator: on the CPU; it is asked for the same amount of random numbers whatever is drawn, and sentences that
     have ended leave the computation. None: greedy. forced_TB: words to take instead where they are not `<pad>`.
-    first_B: the words in front, `<bos>` by default. trace: records the rollout.
+    first_B: the words in front, `<bos>` by default. trace: records the rollout. temperature: below 1 sharpens.
     """
     size, longest, device = len(limits_B), int(limits_B.max()), stepper.device
     draws_TB = torch.rand(longest, size, generator=generator, dtype=torch.float64).to(device) if generator else None
@@ -139,7 +140,11 @@ def roll_out(
         log_p_BV = stepper.log_probs(words_B.unsqueeze(1)).squeeze(1)
         if trace is not None:
             trace.record(step, sentences, log_p_BV, stepper.decoder_states())
-        words_B = log_p_BV.argmax(-1) if draws_TB is None else draw_words(log_p_BV.exp(), draws_TB[step, sentences])
+        if draws_TB is None:
+            words_B = log_p_BV.argmax(-1)
+        else:
+            weights_BV = log_p_BV.exp() if temperature == 1 else (log_p_BV / temperature).softmax(-1)
+            words_B = draw_words(weights_BV, draws_TB[step, sentences])
         if forced_TB is not None and step < len(forced_TB):
             forced_B = forced_TB[step, sentences]
             words_B = torch.where(forced_B.ne(PAD), forced_B, words_B)

@@ -135,7 +135,7 @@ class SimultaneousNMT(nn.Module):
         return EngineStepper(self.dec, states, suppress_unk, normalise)
 
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
-        """The loss of a batch: minus the log-probability of the references, summed; in training with label smoothing."""
+        """The loss of a batch: minus the summed log-probability of the references; in training with label smoothing."""
         ids_TB = batch[self.tl]
         positions_N = real_positions(batch.lengths[self.tl]).to(ids_TB.device, non_blocking=True)
         readout_NE = self.dec.readouts(self.encode(batch), ids_TB[:-1], positions_N)

@@ -135,9 +135,17 @@ def logits_in_chunks(x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor) -> Iterato
         yield slice(start, start + len(x)), torch.addmm(bias_V.unsqueeze(1), weight_VE, x.t(), out=place)
 
 
-def linear_log_probs(layer: nn.Linear, x_NE: Tensor, rows_N: Tensor, first: int) -> tuple[Tensor, Tensor, Tensor]:
-    """log p (N) of one output per position: among those from `first` on, and among all; and the former's entropy."""
-    return LinearLogProbs.apply(x_NE, layer.weight, layer.bias, rows_N, first)  # type: ignore[no-any-return, no-untyped-call]
+def linear_log_probs(
+    layer: nn.Linear, x_NE: Tensor, rows_N: Tensor, first: int, temperature: float = 1.0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """log p (N) of one output per position: among those from `first` on, and among all; and the former's entropy.
+
+    temperature: what logits are divided by.
+    """
+    bias_V: Tensor = layer.bias
+    if temperature != 1:
+        x_NE, bias_V = x_NE / temperature, bias_V / temperature
+    return LinearLogProbs.apply(x_NE, layer.weight, bias_V, rows_N, first)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def linear_rows(layer: nn.Linear, x_NE: Tensor, rows: Tensor) -> Tensor:
