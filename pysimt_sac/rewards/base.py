@@ -56,8 +56,8 @@ class RewardOptions:
     )
     shaping: str = option(
         "padded",
-        "what steps before the last one earn: growth of the score as if the reference's length were reached, "
-        "of the score of the prefix itself with its brevity penalty, or nothing",
+        "what steps before the last one earn: growth of the score as if the reference's length were reached, until "
+        "it is, of the score of the prefix itself with its brevity penalty, or nothing",
         choices=("padded", "bp", "final"),
     )
     length_penalty: float = option(

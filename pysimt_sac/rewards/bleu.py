@@ -4,10 +4,13 @@ At the end, R_T is BLEU with add-1 smoothing between 0 and 1, minus the length p
 `smooth_method='add-k', smooth_value=1, tokenize='none'`, with one difference: `<unk>` matches nothing.
 
 Before the end, plain BLEU is a poor guide: without the brevity penalty one right word is worth 1.0, with it nearly
-nothing. `shaping: padded` counts the matches of the first min(t, L) words against the n-grams of a full translation of
-the reference's length L: it never falls, and has no jump where the brevity penalty ends.
+nothing. `shaping: padded` counts the matches of the first t words against the n-grams of a full translation of the
+reference's length L, as long as t <= L: it never falls, and has no jump where the brevity penalty ends.
 
     R_t = (m_1 / L * prod_{n=2..4} (m_n + 1) / (max(L - n + 1, 0) + 1)) ^ (1/4)
+
+For t > L it is the prefix's own BLEU, which equals this one at t = L: words beyond the reference's length cost at once.
+Otherwise their whole price would fall on `<eos>`, and it would pay to put off the end.
 
 `shaping: bp` is the prefix's own BLEU with its brevity penalty, `shaping: final` is 0 before the end.
 """
@@ -42,20 +45,15 @@ class BleuReward:
         times_T1 = np.arange(1, steps_B.max() + 1)[:, None]
         length_TB = np.minimum(times_T1, words_B)
         last_TB = times_T1 >= steps_B
-        counted_TB = np.where(last_TB, length_TB, np.minimum(length_TB, reference_B)) if self.padded else length_TB
-        matches_TB4 = matches_of_prefixes(translations, counted_TB)
+        matches_TB4 = matches_of_prefixes(translations, length_TB)
         potentials_TB = bleu(matches_TB4, length_TB, reference_B)
-        if self.padded:
-            potentials_TB = np.where(last_TB, potentials_TB, padded_bleu(matches_TB4, reference_B))
+        if self.shaping == "padded":
+            short_TB = (length_TB <= reference_B) & ~last_TB
+            potentials_TB = np.where(short_TB, padded_bleu(matches_TB4, reference_B), potentials_TB)
         elif self.shaping == "final":
             potentials_TB = np.where(last_TB, potentials_TB, 0.0)
         penalty_TB = self.length_penalty * np.abs(length_TB - reference_B)
         return potentials_TB - (penalty_TB if self.penalise_every_step else np.where(last_TB, penalty_TB, 0.0))
-
-    @property
-    def padded(self) -> bool:
-        """Whether the default shaping is used."""
-        return self.shaping == "padded"
 
 
 def bleu(matches_TB4: Floats, length_TB: Floats, reference_B: Floats) -> Floats:
