@@ -5,7 +5,7 @@ from sacrebleu.metrics import CHRF, TER
 
 from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, by_step
 from pysimt_sac.rewards.chrf import ChrfReward
-from pysimt_sac.rewards.length import length
+from pysimt_sac.rewards.length import LengthReward
 from pysimt_sac.rewards.ter import TerReward
 from tests.rewards.random_texts import random_translations
 
@@ -42,7 +42,7 @@ def test_ter_at_the_end_is_sacrebleus():
         for words, reference in sentences(translations)
     ]
     assert [row[-1] for row in columns(TerReward(OPTIONS)(translations), translations)] == pytest.approx(expected)
-    assert TerReward(FINAL)(translations) == pytest.approx(expected)
+    assert [row[-1] for row in columns(TerReward(FINAL)(translations), translations)] == pytest.approx(expected)
 
 
 def test_ter_grows_by_the_edit_distance_and_the_end_earns_what_a_shift_saves():
@@ -56,7 +56,8 @@ def test_chrf_and_ter_do_not_match_unknown_words():
     translations = Translations([["<unk>", "cat"]], [["<unk>", "cat"]], [True])
     assert columns(TerReward(OPTIONS)(translations), translations)[0] == pytest.approx([0, 0.5, 0.5])
     known = Translations([["X", "cat"]], [["Y", "cat"]], [True])
-    assert ChrfReward(OPTIONS)(translations) == ChrfReward(OPTIONS)(known)
+    found, expected = (columns(ChrfReward(OPTIONS)(texts), texts) for texts in (translations, known))
+    assert found == expected
 
 
 @pytest.mark.parametrize("kind", [ChrfReward, TerReward])
@@ -70,9 +71,14 @@ def test_final_shaping_gives_the_same_score_at_the_end_alone(kind):
 
 def test_length_charges_surplus_at_once_and_lack_at_the_end():
     four = ["a", "b", "c", "d"]
-    assert length(Translations([[*four, "e", "f"]], [four], [True])) == [[0, 0, 0, 0, -0.25, -0.5, -0.5]]
-    assert length(Translations([four[:1]], [four], [True])) == [[0, -0.75]]
-    assert length(Translations([four[:2]], [four], [False])) == [[0, -0.5]]
+
+    def length(words, ended):
+        translations = Translations([words], [four], [ended])
+        return columns(LengthReward(OPTIONS)(translations), translations)[0]
+
+    assert length([*four, "e", "f"], ended=True) == [0, 0, 0, 0, -0.25, -0.5, -0.5]
+    assert length(four[:1], ended=True) == [0, -0.75]
+    assert length(four[:2], ended=False) == [0, -0.5]
 
 
 @pytest.mark.parametrize("name", ["bleu", "chrf", "ter", "length"])
