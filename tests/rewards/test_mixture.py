@@ -20,7 +20,7 @@ def registry(monkeypatch):
     monkeypatch.setattr(REWARDS, "items", dict(REWARDS.items))
 
 
-@pytest.mark.parametrize("name", ["bleu", "chrf", "ter", "length", "bleu:0.7,chrf:0.3"])
+@pytest.mark.parametrize("name", ["bleu", "gleu", "chrf", "ter", "length", "bleu:0.7,chrf:0.3"])
 @pytest.mark.parametrize("shaping", ["padded", "bp", "final"])
 @pytest.mark.parametrize("penalised", ["end", "step"])
 def test_rewards_sum_up_to_the_scaled_score(name, shaping, penalised):

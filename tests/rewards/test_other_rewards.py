@@ -81,7 +81,7 @@ def test_length_charges_surplus_at_once_and_lack_at_the_end():
     assert length(four[:2], ended=False) == [0, -0.5]
 
 
-@pytest.mark.parametrize("name", ["bleu", "chrf", "ter", "length"])
+@pytest.mark.parametrize("name", ["bleu", "gleu", "chrf", "ter", "length"])
 def test_rewards_do_not_depend_on_which_sentences_share_a_batch(name):
     together = random_translations(30, seed=3)
     rewarder = Rewarder(RewardOptions(reward=name))
