@@ -19,9 +19,13 @@ The user's own reward is one function in a file that `reward_modules` names:
 A class may be declared, too: it is made once, with the `RewardOptions`, and its instance is the callable. One that
 learns has `learn(translations)`, which returns numbers to log and is called for every batch that is learnt from, and
 `state_dict` and `load_state_dict`; if it has `see(translations)`, that is called once for every batch when it is new.
+
+A function or a class may have `bounds`, the least and the most that its potentials can be, R_0 included; without, it
+counts as unbounded.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+Bounds = tuple[float, float]
+UNBOUNDED: Bounds = (-math.inf, math.inf)
 UNKNOWN_WORD = SPECIAL_TOKENS[UNK]
 
 

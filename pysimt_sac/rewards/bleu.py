@@ -15,6 +15,7 @@ Otherwise their whole price would fall on `<eos>`, and it would pay to put off t
 `shaping: bp` is the prefix's own BLEU with its brevity penalty, `shaping: final` is 0 before the end.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,6 +27,7 @@ from pysimt_sac.rewards.ngrams import NgramMatches, count_ngrams
 LONGEST = 4  # BLEU's n-grams have one to four words
 ORDERS = np.arange(1.0, LONGEST + 1)
 SMOOTHING = np.array([0.0, 1.0, 1.0, 1.0])  # add-1, but not to single words
+NEGLIGIBLE_PENALTY = 0.001  # per word; a potential that it takes below 0 is hardly below it
 
 
 class WordMatches(PrefixStatistics):
@@ -57,6 +59,7 @@ class BleuReward(IncrementalReward):
         self.shaping = options.shaping
         self.length_penalty = options.length_penalty
         self.penalise_every_step = options.length_penalty_at == "step"
+        self.bounds = (0.0 if options.length_penalty <= NEGLIGIBLE_PENALTY else -math.inf, 1.0)
 
     def statistics(self, reference: Sequence[str]) -> WordMatches:
         """Matches and lengths."""

@@ -48,6 +48,8 @@ class CharacterMatches(PrefixStatistics):
 class ChrfReward(IncrementalReward):
     """Potentials of sentence chrF; see the top of this file."""
 
+    bounds = (0.0, 1.0)
+
     def __init__(self, options: RewardOptions) -> None:
         self.final_only = options.shaping == "final"
 

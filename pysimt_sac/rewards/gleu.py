@@ -19,6 +19,8 @@ from pysimt_sac.rewards.incremental import Flags, IncrementalReward
 class GleuReward(IncrementalReward):
     """Potentials of sentence GLEU; see the top of this file."""
 
+    bounds = (0.0, 1.0)
+
     def __init__(self, options: RewardOptions) -> None:
         self.final_only = options.shaping == "final"
 

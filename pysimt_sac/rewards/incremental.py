@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pysimt_sac.rewards.base import Floats, Translations
+from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, Translations
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -39,9 +39,13 @@ class PrefixStatistics(ABC):
 
 
 class IncrementalReward(ABC):
-    """A reward whose potentials derive from `PrefixStatistics`. final_only: nothing is earned before the last step."""
+    """A reward whose potentials derive from `PrefixStatistics`.
+
+    final_only: nothing is earned before the last step. bounds: the least and the most that a potential can be.
+    """
 
     final_only = False
+    bounds: Bounds = UNBOUNDED
 
     @abstractmethod
     def statistics(self, reference: Sequence[str]) -> PrefixStatistics:

@@ -3,6 +3,7 @@
 A word beyond the reference's length costs 1/L at its own step; words that are missing can only be charged at the end.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,6 +34,8 @@ class Lengths(PrefixStatistics):
 @reward("length")
 class LengthReward(IncrementalReward):
     """-max(0, t - L) / L on the way, -|y - L| / L at the end, whatever the `shaping`."""
+
+    bounds = (-math.inf, 0.0)
 
     def __init__(self, options: RewardOptions) -> None:
         pass

@@ -12,7 +12,7 @@ import numpy as np
 
 from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards.base import Floats, RewardOptions, Translations, by_step
+from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, RewardOptions, Translations, by_step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +64,19 @@ class Rewarder:
     def learners(self) -> list[str]:
         """The parts that learn."""
         return [name for name, part in self.parts.items() if hasattr(part, "learn")]
+
+    @property
+    def bounds(self) -> Bounds:
+        """The least and the most that the mixture's potentials R_t can be, before they are scaled.
+
+        So much at most is still to be earned after step t: between c (low - R_t) and c (high - R_t).
+        """
+        low = high = 0.0
+        for name, weight in self.weights.items():
+            if weight:
+                ends = [weight * bound for bound in getattr(self.parts[name], "bounds", UNBOUNDED)]
+                low, high = low + min(ends), high + max(ends)
+        return low, high
 
     def learn(self, translations: Translations, new: bool = False) -> dict[str, float]:
         """Let those parts learn that can; what they want logged, as `NAME_KEY`. new: they have not seen it before."""

@@ -6,6 +6,7 @@ rate, whose table of edit distances grows by one row with every word; the last s
 `shaping: final` gives nothing on the way. A translation with more edits than the reference has words scores below 0.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -46,6 +47,8 @@ class Edits(PrefixStatistics):
 @reward("ter")
 class TerReward(IncrementalReward):
     """Potentials of 1 - TER; see the top of this file."""
+
+    bounds = (-math.inf, 1.0)
 
     def __init__(self, options: RewardOptions) -> None:
         self.final_only = options.shaping == "final"

@@ -56,6 +56,37 @@ def test_scales():
             scale("1/alpha", alpha=alpha)
 
 
+@pytest.mark.parametrize("name", ["bleu", "gleu", "chrf", "ter", "length", "bleu:2,ter:-0.5", "gleu:-1,chrf:0"])
+@pytest.mark.parametrize("shaping", ["padded", "bp", "final"])
+def test_potentials_are_within_their_bounds(name, shaping):
+    rewarder = Rewarder(RewardOptions(reward=name, shaping=shaping, length_penalty=0.0))
+    low, high = rewarder.bounds
+    for seed in range(5):
+        potentials_TB = rewarder(random_translations(200, seed)).potentials_TB
+        assert (potentials_TB >= low).all()
+        assert (potentials_TB <= high + 1e-12).all()
+
+
+def test_bounds_by_hand(registry):
+    @reward("half")
+    def half(translations):
+        return [0.5 for _ in translations.hypotheses]
+
+    def bounds(text, **options):
+        return Rewarder(RewardOptions(reward=text, **options)).bounds
+
+    assert bounds("bleu") == bounds("gleu") == bounds("chrf") == (0, 1)
+    assert bounds("ter") == (-math.inf, 1)
+    assert bounds("length") == (-math.inf, 0)
+    assert bounds("unsup") == bounds("half") == (-math.inf, math.inf)
+    half.bounds = (0.0, 0.5)
+    assert bounds("half") == (0, 0.5)
+    assert bounds("bleu:2,half:-1") == (-0.5, 2)
+    assert bounds("ter:-2") == (-2, math.inf)
+    assert bounds("bleu,unsup:0") == (0, 1)
+    assert bounds("bleu", length_penalty=0.1) == (-math.inf, 1)  # which is no longer nothing beside a word
+
+
 @pytest.mark.parametrize("text", ["", "bleu,bleu", "bleu:x", ":1", "bleu,,chrf", "bleu:inf"])
 def test_what_is_no_mixture_is_refused(text):
     with pytest.raises(UserError, match="is not a list of rewards"):
