@@ -20,6 +20,10 @@ A class may be declared, too: it is made once, with the `RewardOptions`, and its
 learns has `learn(translations)`, which returns numbers to log and is called for every batch that is learnt from, and
 `state_dict` and `load_state_dict`; if it has `see(translations)`, that is called once for every batch when it is new.
 
+With `reward_unit: word` hypotheses and references are lists of whole words, and steps are words, too; what that means
+for the steps of the model is no reward's concern (`units.py`). One that looks at the model's own tensors sets
+`counts_pieces = True`, and is always given pieces.
+
 A function or a class may have `bounds`, the least and the most that its potentials can be, R_0 included; without, it
 counts as unbounded.
 """
@@ -59,6 +63,12 @@ class RewardOptions:
         "since alpha stays in the losses, the temperature is alpha squared in units of the score",
         choices=("ref", "1/alpha"),
         above=0,
+    )
+    reward_unit: str = option(
+        "piece",
+        "what rewards and the scale `ref` count: the pieces that the model writes, or words, made of them by the "
+        "`eval_filters` of `[train]`",
+        choices=("piece", "word"),
     )
     shaping: str = option(
         "padded",

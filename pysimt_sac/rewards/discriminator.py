@@ -55,6 +55,8 @@ class LabelNetwork(nn.Module):
 class UnsupervisedReward:
     """The discriminator as a reward; it needs the `numbers` of translations."""
 
+    counts_pieces = True  # every piece has its label, whatever the `reward_unit`
+
     def __init__(self, options: RewardOptions) -> None:
         self.options, self.n_labels = options, options.n_skills
         self.network: LabelNetwork | None = None

@@ -6,20 +6,14 @@ Such a reward says how the statistics of a prefix change when a word is added to
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, Translations
+from pysimt_sac.rewards.units import Prefix
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
-
-
-class Prefix(NamedTuple):
-    """The first words of a hypothesis; terminal: all of them, because `<eos>` or truncation ended it there."""
-
-    words: list[str]
-    terminal: bool
 
 
 class PrefixStatistics(ABC):

@@ -5,14 +5,16 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, RewardOptions, Translations, by_step
+from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, RewardOptions, Translations
+from pysimt_sac.rewards.units import Pieces, Words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +37,14 @@ class Rewards:
 class Rewarder:
     """A weighted mixture of rewards; one alone is a mixture, too."""
 
-    def __init__(self, options: RewardOptions, where: str = "[model]") -> None:
+    def __init__(self, options: RewardOptions, where: str = "[model]", eval_filters: FilterChain | None = None) -> None:
+        """eval_filters: the run's, which make words of pieces where `reward_unit` is `word`."""
         load_plugin_modules(options.reward_modules)
+        if options.reward_unit == "word" and eval_filters is None:
+            raise UserError("this algorithm counts no words", f"{where} reward_unit", "set it to `piece`")
+        self.unit: Pieces | Words = Pieces()
+        if options.reward_unit == "word" and eval_filters is not None:
+            self.unit = Words(eval_filters)
         self.scale = options.reward_scale
         self.weights = parse_mixture(options.reward, f"{where} reward")
         self.parts: dict[str, Any] = {}
@@ -46,19 +54,25 @@ class Rewarder:
 
     def __call__(self, translations: Translations, alpha: float = math.nan) -> Rewards:
         """The rewards of a batch; alpha, the current temperature, is needed for the scale `1/alpha` only."""
-        potentials = self.potentials(translations, list(self.parts))
+        potentials = self.potentials(translations, self.parts)
         mixed_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
-        scale_B = scales(self.scale, translations.references, alpha)
+        scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
         earned = growth(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()})
         if not self.learners:
             return earned
         learnt_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in self.learners))
         return dataclasses.replace(earned, learnt_TB=learnt_TB)
 
-    def potentials(self, translations: Translations, names: Sequence[str]) -> dict[str, Floats]:
-        """What some of the parts say, (T, B) each."""
-        steps = translations.steps
-        return {name: by_step(self.parts[name](translations), steps, f"reward {name!r}") for name in names}
+    def potentials(self, translations: Translations, names: Iterable[str]) -> dict[str, Floats]:
+        """R_t of some of the parts, without their weights, (T, B) each."""
+        return {
+            name: self.unit_of(name).count(translations).potentials(self.parts[name], f"reward {name!r}")
+            for name in names
+        }
+
+    def unit_of(self, name: str) -> Pieces | Words:
+        """What one of the parts counts."""
+        return Pieces() if getattr(self.parts[name], "counts_pieces", False) else self.unit
 
     @property
     def learners(self) -> list[str]:
@@ -82,9 +96,10 @@ class Rewarder:
         """Let those parts learn that can; what they want logged, as `NAME_KEY`. new: they have not seen it before."""
         figures = {}
         for name in self.learners:
-            if new and hasattr(self.parts[name], "see"):
-                self.parts[name].see(translations)
-            figures.update({f"{name}_{key}": value for key, value in self.parts[name].learn(translations).items()})
+            part, examples = self.parts[name], self.unit_of(name).count(translations).translations
+            if new and hasattr(part, "see"):
+                part.see(examples)
+            figures.update({f"{name}_{key}": value for key, value in part.learn(examples).items()})
         return figures
 
     def learnt(self, translations: Translations) -> Floats:

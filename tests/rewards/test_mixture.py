@@ -7,17 +7,10 @@ import pytest
 import torch
 
 from pysimt_sac.engine.config.options import read_section
-from pysimt_sac.engine.config.registry import REWARDS
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, by_step, permute, reward
 from pysimt_sac.rewards.mixture import parse_mixture
 from tests.rewards.random_texts import random_translations
-
-
-@pytest.fixture
-def registry(monkeypatch):
-    """Names registered in a test are forgotten after it."""
-    monkeypatch.setattr(REWARDS, "items", dict(REWARDS.items))
 
 
 @pytest.mark.parametrize("name", ["bleu", "gleu", "chrf", "ter", "length", "bleu:0.7,chrf:0.3"])
