@@ -25,7 +25,8 @@ for the steps of the model is no reward's concern (`units.py`). One that looks a
 `counts_pieces = True`, and is always given pieces.
 
 A function or a class may have `bounds`, the least and the most that its potentials can be, R_0 included; without, it
-counts as unbounded.
+counts as unbounded. Algorithms that ask what other words would have earned (`Rewarder.next_rewards`) call it with the
+hypotheses that those words lead to; a class that derives from `incremental.IncrementalReward` answers much faster.
 """
 
 import dataclasses
@@ -106,12 +107,16 @@ class Numbers(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Translations:
-    """Sampled translations of a batch: their words without `<bos>` and `<eos>`, and whether `<eos>` ended them."""
+    """Sampled translations of a batch: their words without `<bos>` and `<eos>`, and whether `<eos>` ended them.
+
+    tokens: all words by their number, where it is known.
+    """
 
     hypotheses: list[list[str]]
     references: list[list[str]]
     ended: list[bool]
     numbers: Numbers | None = None
+    tokens: Sequence[str] = dataclasses.field(default=(), repr=False, compare=False)
 
     @cached_property
     def steps(self) -> list[int]:
@@ -129,6 +134,7 @@ class Translations:
             [[tokens[number] for number in row if number > EOS] for row in references],
             [EOS in row for row in sampled],
             numbers,
+            tokens,
         )
 
 

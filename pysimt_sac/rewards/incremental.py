@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, Translations
+from pysimt_sac.rewards.lookahead import Lookahead
 from pysimt_sac.rewards.units import Prefix
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -57,6 +58,10 @@ class IncrementalReward(ABC):
         ]
         potentials_N = self.evaluate(translations.references, prefixes)
         return np.split(potentials_N, np.cumsum(translations.steps)[:-1])
+
+    def next_growth(self, lookahead: Lookahead) -> Floats:
+        """R(prefix + word) - R(prefix) of every candidate, (T, B, K)."""
+        return lookahead.growth(self.evaluate(lookahead.references, lookahead.prefixes))
 
     def evaluate(self, references: Iterable[Sequence[str]], prefixes: Iterable[Sequence[Prefix]]) -> Floats:
         """R of some prefixes of each reference's hypotheses, in their order; cheap if each is like the one before."""

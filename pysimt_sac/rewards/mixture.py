@@ -6,6 +6,7 @@
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, RewardOptions, Translations
+from pysimt_sac.rewards.lookahead import Lookahead, growth_by_calling, list_extensions
 from pysimt_sac.rewards.units import Pieces, Words
 
 
@@ -63,12 +65,40 @@ class Rewarder:
         learnt_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in self.learners))
         return dataclasses.replace(earned, learnt_TB=learnt_TB)
 
+    def next_rewards(
+        self, translations: Translations, candidates_TBK: Any, limits_B: Any, alpha: float = math.nan
+    ) -> Floats:
+        """r(s,a) for K next words of every state of a batch, (T, B, K): exactly what each would earn if it were taken.
+
+        The state of step t is a hypothesis's first t - 1 words; r = c (R(state + word) - R(state)). `<eos>` ends the
+        hypothesis, R is its score then; so does any word at the last step allowed, by truncation. candidates_TBK: words
+        by their numbers; `<pad>` and `<bos>`, and what stands behind a hypothesis's end, are no candidates: 0.
+        limits_B: most steps of each sentence. alpha: as in a call.
+        """
+        if self.learners:
+            what = f"{', '.join(self.learners)} learns from what is sampled, and cannot say what other words would earn"
+            raise UserError(what, "[model] reward", "use rewards that do not learn, or another algorithm")
+        extensions, shape = list_extensions(translations, candidates_TBK, limits_B), tuple(candidates_TBK.shape)
+        growth_TBK = np.zeros(shape)
+        if not extensions:
+            return growth_TBK
+        for name, weight in self.weights.items():
+            if hasattr(self.parts[name], "next_growth"):
+                lookahead = Lookahead.of(translations, extensions, shape, self.unit_of(name))
+                part_TBK = self.parts[name].next_growth(lookahead)
+            else:
+                part_TBK = growth_by_calling(partial(self.potentials_of, name), translations, extensions, shape)
+            growth_TBK += weight * part_TBK
+        scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
+        return np.asarray(scale_B[:, None] * growth_TBK)
+
     def potentials(self, translations: Translations, names: Iterable[str]) -> dict[str, Floats]:
         """R_t of some of the parts, without their weights, (T, B) each."""
-        return {
-            name: self.unit_of(name).count(translations).potentials(self.parts[name], f"reward {name!r}")
-            for name in names
-        }
+        return {name: self.potentials_of(name, translations) for name in names}
+
+    def potentials_of(self, name: str, translations: Translations) -> Floats:
+        """Those of one of them."""
+        return self.unit_of(name).count(translations).potentials(self.parts[name], f"reward {name!r}")
 
     def unit_of(self, name: str) -> Pieces | Words:
         """What one of the parts counts."""
