@@ -123,6 +123,14 @@ class Translations:
         """Steps of each sentence: its words, and its `<eos>` unless it was cut off."""
         return [len(words) + ended for words, ended in zip(self.hypotheses, self.ended, strict=True)]
 
+    def with_references_of(self, permutation: Sequence[int]) -> "Translations":
+        """The control of permuted rewards for algorithms that look ahead: sentence i has permutation[i]'s reference.
+
+        Its reward function, scale included, is then another sentence's, in a call of a `Rewarder` and in `next_rewards`
+        alike, so that both agree. `permute` instead moves what was earned, which says nothing about other words.
+        """
+        return dataclasses.replace(self, references=[self.references[other] for other in permutation])
+
     @classmethod
     def from_ids(
         cls, sampled_TB: Any, references_TB: Any, tokens: Sequence[str], numbers: Numbers | None = None

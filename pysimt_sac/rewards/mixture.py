@@ -164,7 +164,8 @@ def scales(scale: float | str, references: Sequence[Sequence[str]], alpha: float
 def permute(rewards: Rewards, steps: Sequence[int], permutation: Sequence[int]) -> Rewards:
     """The control: sentence i earns what sentence permutation[i] has earned, at the same part of its length.
 
-    Whatever is learnt from these rewards was not learnt from which translation is good.
+    Whatever is learned from these rewards was not learned from which translation is good; their sizes are as without
+    permutation. An algorithm that uses `next_rewards` exchanges references instead (`Translations.with_references_of`).
     """
     permuted_TB = np.zeros_like(rewards.potentials_TB)
     for column, other in enumerate(permutation):
