@@ -16,9 +16,10 @@ The user's own reward is one function in a file that `reward_modules` names:
     def different_words(translations):
         return [len(set(words)) / max(1, len(words)) for words in translations.hypotheses]
 
-A class may be declared, too: it is made once, with the `RewardOptions`, and its instance is the callable. One that
-learns has `learn(translations)`, which returns numbers to log and is called for every batch that is learnt from, and
-`state_dict` and `load_state_dict`; if it has `see(translations)`, that is called once for every batch when it is new.
+A class may be declared, too: it is made once, with the options that its `options_class` declares, or else with the
+`RewardOptions`, and its instance is the callable. One that learns has `learn(translations)`, which returns numbers to
+log and is called for every batch that is learnt from, and `state_dict` and `load_state_dict`; if it has
+`see(translations)`, that is called once for every batch when it is new.
 
 With `reward_unit: word` hypotheses and references are lists of whole words, and steps are words, too; what that means
 for the steps of the model is no reward's concern (`units.py`). One that looks at the model's own tensors sets
@@ -33,7 +34,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -54,7 +55,7 @@ UNKNOWN_WORD = SPECIAL_TOKENS[UNK]
 
 @dataclasses.dataclass(frozen=True)
 class RewardOptions:
-    """The keys of `[model]` that say what a translation is worth."""
+    """The keys of `[model]` that all rewards share; each reward's own are declared in its file."""
 
     reward: str = option("bleu", "what is rewarded: a name, or several with weights such as `bleu:0.7,chrf:0.3`")
     reward_modules: tuple[str, ...] = option((), "Python files that register rewards of your own")
@@ -71,24 +72,13 @@ class RewardOptions:
         "`eval_filters` of `[train]`",
         choices=("piece", "word"),
     )
-    shaping: str = option(
-        "padded",
-        "what steps before the last one earn: growth of the score as if the reference's length were reached, until "
-        "it is, of the score of the prefix itself with its brevity penalty, or nothing",
-        choices=("padded", "bp", "final"),
-    )
-    length_penalty: float = option(
-        0.0001, "`bleu`: subtract this per word longer or shorter than the reference", minimum=0
-    )
-    length_penalty_at: str = option(
-        "end", "`bleu`: subtract it at the end, or from every step's score", choices=("end", "step")
-    )
-    n_skills: int = option(4, "`unsup`: random labels that the discriminator tells apart", minimum=2)
-    discriminator: str = option(
-        "network", "`unsup`: what learns the labels, or counts them", choices=("network", "counts")
-    )
-    discriminator_dim: int = option(100, "`unsup`: size of the network's two layers", minimum=1)
-    discriminator_lr: float = option(0.0001, "`unsup`: the network's learning rate", above=0)
+
+
+class ReadOptions(Protocol):
+    """Something that reads options, such as `RLModel.read_options`."""
+
+    def __call__(self, cls: type[T], /) -> T:
+        """The options of `[model]` that `cls` declares."""
 
 
 class Numbers(NamedTuple):

@@ -15,19 +15,33 @@ Otherwise their whole price would fall on `<eos>`, and it would pay to put off t
 `shaping: bp` is the prefix's own BLEU with its brevity penalty, `shaping: final` is 0 before the end.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, RewardOptions, reward
-from pysimt_sac.rewards.incremental import Flags, IncrementalReward, PrefixStatistics
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, reward
+from pysimt_sac.rewards.incremental import Flags, IncrementalReward, PrefixStatistics, ShapingOptions
 from pysimt_sac.rewards.ngrams import NgramMatches, count_ngrams
 
 LONGEST = 4  # BLEU's n-grams have one to four words
 ORDERS = np.arange(1.0, LONGEST + 1)
 SMOOTHING = np.array([0.0, 1.0, 1.0, 1.0])  # add-1, but not to single words
 NEGLIGIBLE_PENALTY = 0.001  # per word; a potential that it takes below 0 is hardly below it
+
+
+@dataclasses.dataclass(frozen=True)
+class BleuOptions(ShapingOptions):
+    """The keys of `[model]` that the BLEU reward has."""
+
+    length_penalty: float = option(
+        0.0001, "`bleu`: subtract this per word longer or shorter than the reference", minimum=0
+    )
+    length_penalty_at: str = option(
+        "end", "`bleu`: subtract it at the end, or from every step's score", choices=("end", "step")
+    )
 
 
 class WordMatches(PrefixStatistics):
@@ -55,7 +69,9 @@ class WordMatches(PrefixStatistics):
 class BleuReward(IncrementalReward):
     """Potentials of sentence BLEU; see the top of this file."""
 
-    def __init__(self, options: RewardOptions) -> None:
+    options_class = BleuOptions
+
+    def __init__(self, options: BleuOptions) -> None:
         self.shaping = options.shaping
         self.length_penalty = options.length_penalty
         self.penalise_every_step = options.length_penalty_at == "step"

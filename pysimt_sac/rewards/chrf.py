@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, RewardOptions, reward
+from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, reward
 from pysimt_sac.rewards.incremental import Flags, IncrementalReward, PrefixStatistics
 from pysimt_sac.rewards.ngrams import NgramMatches, count_ngrams
 
@@ -49,9 +49,6 @@ class ChrfReward(IncrementalReward):
     """Potentials of sentence chrF; see the top of this file."""
 
     bounds = (0.0, 1.0)
-
-    def __init__(self, options: RewardOptions) -> None:
-        self.final_only = options.shaping == "final"
 
     def statistics(self, reference: Sequence[str]) -> CharacterMatches:
         """Matches and lengths."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pysimt_sac.rewards.base import Floats, RewardOptions, reward
+from pysimt_sac.rewards.base import Floats, reward
 from pysimt_sac.rewards.bleu import LONGEST, ORDERS, WordMatches
 from pysimt_sac.rewards.incremental import Flags, IncrementalReward
 
@@ -20,9 +20,6 @@ class GleuReward(IncrementalReward):
     """Potentials of sentence GLEU; see the top of this file."""
 
     bounds = (0.0, 1.0)
-
-    def __init__(self, options: RewardOptions) -> None:
-        self.final_only = options.shaping == "final"
 
     def statistics(self, reference: Sequence[str]) -> WordMatches:
         """Matches and lengths."""

@@ -4,17 +4,32 @@ Such a reward says how the statistics of a prefix change when a word is added to
 (`PrefixStatistics`), and what prefixes with some statistics are worth (`potentials`). Everything else is done here.
 """
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from pysimt_sac.engine.config.options import option
 from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, Translations
 from pysimt_sac.rewards.lookahead import Lookahead
 from pysimt_sac.rewards.units import Prefix
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclasses.dataclass(frozen=True)
+class ShapingOptions:
+    """The key of `[model]` that says when a score is earned."""
+
+    shaping: str = option(
+        "padded",
+        "what steps before the last one earn: growth of the score as if the reference's length were reached, until "
+        "it is, of the score of the prefix itself with its brevity penalty, or nothing; other rewards than `bleu` know "
+        "no difference between the first two",
+        choices=("padded", "bp", "final"),
+    )
 
 
 class PrefixStatistics(ABC):
@@ -39,8 +54,12 @@ class IncrementalReward(ABC):
     final_only: nothing is earned before the last step. bounds: the least and the most that a potential can be.
     """
 
+    options_class: ClassVar[type] = ShapingOptions
     final_only = False
     bounds: Bounds = UNBOUNDED
+
+    def __init__(self, options: ShapingOptions) -> None:
+        self.final_only = options.shaping == "final"
 
     @abstractmethod
     def statistics(self, reference: Sequence[str]) -> PrefixStatistics:

@@ -35,6 +35,7 @@ class Lengths(PrefixStatistics):
 class LengthReward(IncrementalReward):
     """-max(0, t - L) / L on the way, -|y - L| / L at the end, whatever the `shaping`."""
 
+    options_class = RewardOptions
     bounds = (-math.inf, 0.0)
 
     def __init__(self, options: RewardOptions) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, RewardOptions, Translations
+from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, ReadOptions, RewardOptions, Translations
 from pysimt_sac.rewards.lookahead import Lookahead, growth_by_calling, list_extensions
 from pysimt_sac.rewards.units import Pieces, Words
 
@@ -39,20 +39,19 @@ class Rewards:
 class Rewarder:
     """A weighted mixture of rewards; one alone is a mixture, too."""
 
-    def __init__(self, options: RewardOptions, where: str = "[model]", eval_filters: FilterChain | None = None) -> None:
-        """eval_filters: the run's, which make words of pieces where `reward_unit` is `word`."""
+    def __init__(self, read: ReadOptions, eval_filters: FilterChain, where: str = "[model]") -> None:
+        """eval_filters: the run's, which make words of pieces where `reward_unit` is `word`. where: for messages."""
+        options = read(RewardOptions)
         load_plugin_modules(options.reward_modules)
-        if options.reward_unit == "word" and eval_filters is None:
-            raise UserError("this algorithm counts no words", f"{where} reward_unit", "set it to `piece`")
-        self.unit: Pieces | Words = Pieces()
-        if options.reward_unit == "word" and eval_filters is not None:
-            self.unit = Words(eval_filters)
+        self.unit = Words(eval_filters) if options.reward_unit == "word" else Pieces()
         self.scale = options.reward_scale
         self.weights = parse_mixture(options.reward, f"{where} reward")
         self.parts: dict[str, Any] = {}
         for name in self.weights:
             declared = REWARDS.get(name, f"{where} reward")
-            self.parts[name] = declared(options) if isinstance(declared, type) else declared
+            if isinstance(declared, type):
+                declared = declared(read(getattr(declared, "options_class", RewardOptions)))
+            self.parts[name] = declared
 
     def __call__(self, translations: Translations, alpha: float = math.nan) -> Rewards:
         """The rewards of a batch; alpha, the current temperature, is needed for the scale `1/alpha` only."""
@@ -108,6 +107,11 @@ class Rewarder:
     def learners(self) -> list[str]:
         """The parts that learn."""
         return [name for name, part in self.parts.items() if hasattr(part, "learn")]
+
+    @property
+    def n_labels(self) -> int:
+        """How many random labels the parts tell apart that want one for every word (`unsup`); 0: none does."""
+        return max(getattr(part, "n_labels", 0) for part in self.parts.values())
 
     @property
     def bounds(self) -> Bounds:

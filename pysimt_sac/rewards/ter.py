@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
-from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, RewardOptions, reward
+from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, reward
 from pysimt_sac.rewards.incremental import Flags, IncrementalReward, PrefixStatistics
 
 
@@ -49,9 +49,6 @@ class TerReward(IncrementalReward):
     """Potentials of 1 - TER; see the top of this file."""
 
     bounds = (-math.inf, 1.0)
-
-    def __init__(self, options: RewardOptions) -> None:
-        self.final_only = options.shaping == "final"
 
     def statistics(self, reference: Sequence[str]) -> Edits:
         """Edits and length."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from pysimt_sac.rewards import RewardOptions, Translations, by_step
-from pysimt_sac.rewards.bleu import BleuReward
+from pysimt_sac.rewards import Translations, by_step
+from pysimt_sac.rewards.bleu import BleuOptions, BleuReward
 from tests.rewards.random_texts import random_translations, without_unknown
 
 ORACLE = BLEU(smooth_method="add-k", smooth_value=1, tokenize="none", effective_order=True)
@@ -19,7 +19,7 @@ def sacrebleu_score(words, reference):
 
 
 def potentials(translations, **options):
-    answer = BleuReward(RewardOptions(**{"length_penalty": 0.0, **options}))(translations)
+    answer = BleuReward(BleuOptions(**{"length_penalty": 0.0, **options}))(translations)
     return by_step(answer, translations.steps)
 
 

@@ -5,9 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, by_step
+from pysimt_sac.rewards import Translations, by_step
 from pysimt_sac.rewards.gleu import GleuReward
+from pysimt_sac.rewards.incremental import ShapingOptions
 from tests.rewards.random_texts import random_translations, without_unknown
+from tests.rewards.rewarders import make_rewarder
 
 
 def plain_gleu(words, reference):
@@ -21,7 +23,7 @@ def plain_gleu(words, reference):
 
 
 def potentials(translations, **options):
-    return by_step(GleuReward(RewardOptions(**options))(translations), translations.steps)
+    return by_step(GleuReward(ShapingOptions(**options))(translations), translations.steps)
 
 
 def one(words, reference, ended=True, **options):
@@ -71,5 +73,5 @@ def test_final_shaping_gives_all_at_the_last_step():
 
 def test_it_is_found_by_its_name():
     translations = random_translations(30)
-    found = Rewarder(RewardOptions(reward="gleu"))(translations)
+    found = make_rewarder(reward="gleu")(translations)
     assert found.parts["gleu"].tolist() == potentials(translations)[-1].tolist()

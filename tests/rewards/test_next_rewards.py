@@ -8,11 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, reward
-from pysimt_sac.rewards.bleu import BleuReward
+from pysimt_sac.rewards import Translations, reward
+from pysimt_sac.rewards.bleu import BleuOptions, BleuReward
 from tests.rewards.random_texts import PIECES, words_of
+from tests.rewards.rewarders import make_rewarder
 from tests.rewards.test_gleu import plain_gleu
 
 TOKENS = ["<pad>", "<bos>", "<eos>", "<unk>", *(piece for piece in PIECES if piece != "<unk>")]
@@ -21,8 +21,7 @@ REWARDS = ["bleu", "gleu", "chrf", "ter", "length", "bleu:0.7,chrf:-0.3,gleu:2"]
 
 
 def make(name, unit, **options):
-    filters = FilterChain(["de-bpe", "de-hyphen"])
-    return Rewarder(RewardOptions(reward=name, reward_unit=unit, **options), eval_filters=filters)
+    return make_rewarder(["de-bpe", "de-hyphen"], reward=name, reward_unit=unit, **options)
 
 
 def from_ids(hypotheses, references, tokens=TOKENS):
@@ -166,7 +165,7 @@ def test_the_scale_one_over_alpha():
 
 @pytest.mark.parametrize("unit", ["piece", "word"])
 def test_a_reward_of_the_users_own_is_called_with_the_extended_hypotheses(registry, unit):
-    bleu = BleuReward(RewardOptions())
+    bleu = BleuReward(BleuOptions())
 
     @reward("mine")
     def mine(translations):

@@ -3,15 +3,17 @@
 import pytest
 from sacrebleu.metrics import CHRF, TER
 
-from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, by_step
+from pysimt_sac.rewards import RewardOptions, Translations, by_step
 from pysimt_sac.rewards.chrf import ChrfReward
+from pysimt_sac.rewards.incremental import ShapingOptions
 from pysimt_sac.rewards.length import LengthReward
 from pysimt_sac.rewards.ter import TerReward
 from tests.rewards.random_texts import random_translations
+from tests.rewards.rewarders import make_rewarder
 
 WORDS = ["a", "b", "cat", "catch", "dogs", "hot"]
-OPTIONS = RewardOptions()
-FINAL = RewardOptions(shaping="final")
+OPTIONS = ShapingOptions()
+FINAL = ShapingOptions(shaping="final")
 
 
 def columns(answer, translations):
@@ -74,7 +76,7 @@ def test_length_charges_surplus_at_once_and_lack_at_the_end():
 
     def length(words, ended):
         translations = Translations([words], [four], [ended])
-        return columns(LengthReward(OPTIONS)(translations), translations)[0]
+        return columns(LengthReward(RewardOptions())(translations), translations)[0]
 
     assert length([*four, "e", "f"], ended=True) == [0, 0, 0, 0, -0.25, -0.5, -0.5]
     assert length(four[:1], ended=True) == [0, -0.75]
@@ -84,7 +86,7 @@ def test_length_charges_surplus_at_once_and_lack_at_the_end():
 @pytest.mark.parametrize("name", ["bleu", "gleu", "chrf", "ter", "length"])
 def test_rewards_do_not_depend_on_which_sentences_share_a_batch(name):
     together = random_translations(30, seed=3)
-    rewarder = Rewarder(RewardOptions(reward=name))
+    rewarder = make_rewarder(reward=name)
     rewards_TB = rewarder(together).rewards_TB
     for column, (words, reference) in enumerate(sentences(together)):
         alone = rewarder(Translations([words], [reference], [together.ended[column]])).rewards_TB[:, 0]

@@ -5,9 +5,9 @@ import pytest
 from sacrebleu.metrics import CHRF, TER
 
 from pysimt_sac.engine.data.filters import FilterChain
-from pysimt_sac.errors import UserError
-from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, reward
+from pysimt_sac.rewards import Translations, reward
 from tests.rewards.random_texts import PIECES, random_translations, words_of
+from tests.rewards.rewarders import make_rewarder
 from tests.rewards.test_bleu import ORACLE
 from tests.rewards.test_gleu import plain_gleu
 
@@ -15,8 +15,7 @@ FILTERS = "de-bpe,de-hyphen"
 
 
 def rewarder(name, filters=FILTERS, **options):
-    options = RewardOptions(reward=name, reward_unit="word", **options)
-    return Rewarder(options, eval_filters=FilterChain(filters.split(",")))
+    return make_rewarder(filters.split(","), reward=name, reward_unit="word", **options)
 
 
 def gleu(hypothesis, reference, ended=True, filters=FILTERS):
@@ -65,8 +64,8 @@ def test_a_word_with_an_unknown_piece_matches_nothing():
 
 def test_words_without_filters_are_pieces():
     translations = random_translations(50, words=PIECES)
-    found = Rewarder(RewardOptions(reward_unit="word"), eval_filters=FilterChain(()))(translations)
-    expected = Rewarder(RewardOptions())(translations)
+    found = make_rewarder(reward_unit="word")(translations)
+    expected = make_rewarder()(translations)
     assert (found.potentials_TB == expected.potentials_TB).all()
 
 
@@ -107,7 +106,7 @@ def test_every_potential_is_that_of_the_complete_words(name, shaping):
     translations = random_translations(150, words=PIECES, seed=5)
     options = {"shaping": shaping, "length_penalty": 0.01, "length_penalty_at": "step"}
     found = rewarder(name, **options)(translations)
-    in_pieces = Rewarder(RewardOptions(reward=name, **options))
+    in_pieces = make_rewarder(reward=name, **options)
     for column, (pieces, n_steps) in enumerate(zip(translations.hypotheses, translations.steps, strict=True)):
         reference = words_of(translations.references[column])
         for time in range(1, n_steps + 1):
@@ -164,12 +163,7 @@ def test_a_reward_that_learns_is_given_words_or_if_it_wants_pieces(registry):
     assert both.parts["pieces"].given == [["a", "@-@", "b", "c"]]
 
 
-def test_words_need_filters():
-    with pytest.raises(UserError, match=r"\[model\] reward_unit"):
-        Rewarder(RewardOptions(reward_unit="word"))
-
-
 def test_pieces_are_counted_as_ever():
     translations = random_translations(50, words=PIECES)
-    found = Rewarder(RewardOptions(), eval_filters=FilterChain(FILTERS.split(",")))(translations)
-    assert np.array_equal(found.potentials_TB, Rewarder(RewardOptions())(translations).potentials_TB)
+    found = make_rewarder(FILTERS.split(","))(translations)
+    assert np.array_equal(found.potentials_TB, make_rewarder()(translations).potentials_TB)
