@@ -1,7 +1,23 @@
 """What translations are worth: one file per reward, each found by its name. Importing this package registers ours."""
 
-from pysimt_sac.rewards import bleu, chrf, discriminator, length, ter  # noqa: F401 - they register themselves
-from pysimt_sac.rewards.base import Numbers, RewardOptions, Translations, by_step, reward
+from pysimt_sac.rewards import chrf, gleu, length, ter  # noqa: F401 - they register themselves
+from pysimt_sac.rewards.base import Numbers, ReadOptions, RewardOptions, Translations, by_step, reward
+from pysimt_sac.rewards.bleu import BleuOptions
+from pysimt_sac.rewards.discriminator import UnsupervisedOptions
 from pysimt_sac.rewards.mixture import Rewarder, Rewards, permute
 
-__all__ = ["Numbers", "RewardOptions", "Rewarder", "Rewards", "Translations", "by_step", "permute", "reward"]
+# Every key of our rewards once; `BleuOptions` has the shaping that other rewards share.
+REWARD_OPTIONS: tuple[type, ...] = (RewardOptions, BleuOptions, UnsupervisedOptions)
+
+__all__ = [
+    "REWARD_OPTIONS",
+    "Numbers",
+    "ReadOptions",
+    "RewardOptions",
+    "Rewarder",
+    "Rewards",
+    "Translations",
+    "by_step",
+    "permute",
+    "reward",
+]

@@ -16,15 +16,25 @@ The user's own reward is one function in a file that `reward_modules` names:
     def different_words(translations):
         return [len(set(words)) / max(1, len(words)) for words in translations.hypotheses]
 
-A class may be declared, too: it is made once, with the `RewardOptions`, and its instance is the callable. One that
-learns has `learn(translations)`, which returns numbers to log and is called for every batch that is learnt from, and
-`state_dict` and `load_state_dict`; if it has `see(translations)`, that is called once for every batch when it is new.
+A class may be declared, too: it is made once, with the options that its `options_class` declares, or else with the
+`RewardOptions`, and its instance is the callable. One that learns has `learn(translations)`, which returns numbers to
+log and is called for every batch that is learnt from, and `state_dict` and `load_state_dict`; if it has
+`see(translations)`, that is called once for every batch when it is new.
+
+With `reward_unit: word` hypotheses and references are lists of whole words, and steps are words, too; what that means
+for the steps of the model is no reward's concern (`units.py`). One that looks at the model's own tensors sets
+`counts_pieces = True`, and is always given pieces.
+
+A function or a class may have `bounds`, the least and the most that its potentials can be, R_0 included; without, it
+counts as unbounded. Algorithms that ask what other words would have earned (`Rewarder.next_rewards`) call it with the
+hypotheses that those words lead to; a class that derives from `incremental.IncrementalReward` answers much faster.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -38,12 +48,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+Bounds = tuple[float, float]
+UNBOUNDED: Bounds = (-math.inf, math.inf)
 UNKNOWN_WORD = SPECIAL_TOKENS[UNK]
 
 
 @dataclasses.dataclass(frozen=True)
 class RewardOptions:
-    """The keys of `[model]` that say what a translation is worth."""
+    """The keys of `[model]` that all rewards share; each reward's own are declared in its file."""
 
     reward: str = option("bleu", "what is rewarded: a name, or several with weights such as `bleu:0.7,chrf:0.3`")
     reward_modules: tuple[str, ...] = option((), "Python files that register rewards of your own")
@@ -54,24 +66,19 @@ class RewardOptions:
         choices=("ref", "1/alpha"),
         above=0,
     )
-    shaping: str = option(
-        "padded",
-        "what steps before the last one earn: growth of the score as if the reference's length were reached, "
-        "of the score of the prefix itself with its brevity penalty, or nothing",
-        choices=("padded", "bp", "final"),
+    reward_unit: str = option(
+        "piece",
+        "what rewards and the scale `ref` count: the pieces that the model writes, or words, made of them by the "
+        "`eval_filters` of `[train]`",
+        choices=("piece", "word"),
     )
-    length_penalty: float = option(
-        0.0001, "`bleu`: subtract this per word longer or shorter than the reference", minimum=0
-    )
-    length_penalty_at: str = option(
-        "end", "`bleu`: subtract it at the end, or from every step's score", choices=("end", "step")
-    )
-    n_skills: int = option(4, "`unsup`: random labels that the discriminator tells apart", minimum=2)
-    discriminator: str = option(
-        "network", "`unsup`: what learns the labels, or counts them", choices=("network", "counts")
-    )
-    discriminator_dim: int = option(100, "`unsup`: size of the network's two layers", minimum=1)
-    discriminator_lr: float = option(0.0001, "`unsup`: the network's learning rate", above=0)
+
+
+class ReadOptions(Protocol):
+    """Something that reads options, such as `RLModel.read_options`."""
+
+    def __call__(self, cls: type[T], /) -> T:
+        """The options of `[model]` that `cls` declares."""
 
 
 class Numbers(NamedTuple):
@@ -90,17 +97,29 @@ class Numbers(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Translations:
-    """Sampled translations of a batch: their words without `<bos>` and `<eos>`, and whether `<eos>` ended them."""
+    """Sampled translations of a batch: their words without `<bos>` and `<eos>`, and whether `<eos>` ended them.
+
+    tokens: all words by their number, where it is known.
+    """
 
     hypotheses: list[list[str]]
     references: list[list[str]]
     ended: list[bool]
     numbers: Numbers | None = None
+    tokens: Sequence[str] = dataclasses.field(default=(), repr=False, compare=False)
 
     @cached_property
     def steps(self) -> list[int]:
         """Steps of each sentence: its words, and its `<eos>` unless it was cut off."""
         return [len(words) + ended for words, ended in zip(self.hypotheses, self.ended, strict=True)]
+
+    def with_references_of(self, permutation: Sequence[int]) -> "Translations":
+        """The control of permuted rewards for algorithms that look ahead: sentence i has permutation[i]'s reference.
+
+        Its reward function, scale included, is then another sentence's, in a call of a `Rewarder` and in `next_rewards`
+        alike, so that both agree. `permute` instead moves what was earned, which says nothing about other words.
+        """
+        return dataclasses.replace(self, references=[self.references[other] for other in permutation])
 
     @classmethod
     def from_ids(
@@ -113,6 +132,7 @@ class Translations:
             [[tokens[number] for number in row if number > EOS] for row in references],
             [EOS in row for row in sampled],
             numbers,
+            tokens,
         )
 
 

@@ -1,103 +1,108 @@
-"""The BLEU reward: growth of sentence BLEU, computed over all prefixes in one pass.
+"""The BLEU reward: growth of sentence BLEU.
 
 At the end, R_T is BLEU with add-1 smoothing between 0 and 1, minus the length penalty: sacrebleu's sentence BLEU with
 `smooth_method='add-k', smooth_value=1, tokenize='none'`, with one difference: `<unk>` matches nothing.
 
 Before the end, plain BLEU is a poor guide: without the brevity penalty one right word is worth 1.0, with it nearly
-nothing. `shaping: padded` counts the matches of the first min(t, L) words against the n-grams of a full translation of
-the reference's length L: it never falls, and has no jump where the brevity penalty ends.
+nothing. `shaping: padded` counts the matches of the first t words against the n-grams of a full translation of the
+reference's length L, as long as t <= L: it never falls, and has no jump where the brevity penalty ends.
 
     R_t = (m_1 / L * prod_{n=2..4} (m_n + 1) / (max(L - n + 1, 0) + 1)) ^ (1/4)
+
+For t > L it is the prefix's own BLEU, which equals this one at t = L: words beyond the reference's length cost at once.
+Otherwise their whole price would fall on `<eos>`, and it would pay to put off the end.
 
 `shaping: bp` is the prefix's own BLEU with its brevity penalty, `shaping: final` is 0 before the end.
 """
 
+import dataclasses
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, RewardOptions, Translations, reward
-from pysimt_sac.rewards.ngrams import count_matches_at
+from pysimt_sac.engine.config.options import option
+from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, reward
+from pysimt_sac.rewards.incremental import Flags, IncrementalReward, PrefixStatistics, ShapingOptions
+from pysimt_sac.rewards.ngrams import NgramMatches, count_ngrams
 
-ORDERS = np.arange(1.0, 5.0)  # BLEU's n-grams have one to four words
+LONGEST = 4  # BLEU's n-grams have one to four words
+ORDERS = np.arange(1.0, LONGEST + 1)
 SMOOTHING = np.array([0.0, 1.0, 1.0, 1.0])  # add-1, but not to single words
+NEGLIGIBLE_PENALTY = 0.001  # per word; a potential that it takes below 0 is hardly below it
 
-NGram = tuple[str | None, ...]
+
+@dataclasses.dataclass(frozen=True)
+class BleuOptions(ShapingOptions):
+    """The keys of `[model]` that the BLEU reward has."""
+
+    length_penalty: float = option(
+        0.0001, "`bleu`: subtract this per word longer or shorter than the reference", minimum=0
+    )
+    length_penalty_at: str = option(
+        "end", "`bleu`: subtract it at the end, or from every step's score", choices=("end", "step")
+    )
+
+
+class WordMatches(PrefixStatistics):
+    """Matches of one to four words, then the lengths of prefix and reference; `<unk>` matches nothing."""
+
+    def __init__(self, reference: Sequence[str]) -> None:
+        words = tuple(None if word == UNKNOWN_WORD else word for word in reference)
+        self.counts = NgramMatches[tuple[str | None, ...]]((), count_ngrams(words, LONGEST), LONGEST)
+        self.reference_length = len(words)
+
+    def push(self, word: str) -> None:
+        """Add a word."""
+        self.counts.push((word,))
+
+    def pop(self) -> None:
+        """Remove the last one."""
+        self.counts.pop()
+
+    def values(self, terminal: bool) -> Sequence[float]:
+        """Six numbers."""
+        return [*self.counts.matches, len(self.counts.hypothesis), self.reference_length]
 
 
 @reward("bleu")
-class BleuReward:
+class BleuReward(IncrementalReward):
     """Potentials of sentence BLEU; see the top of this file."""
 
-    def __init__(self, options: RewardOptions) -> None:
+    options_class = BleuOptions
+
+    def __init__(self, options: BleuOptions) -> None:
         self.shaping = options.shaping
         self.length_penalty = options.length_penalty
         self.penalise_every_step = options.length_penalty_at == "step"
+        self.bounds = (0.0 if options.length_penalty <= NEGLIGIBLE_PENALTY else -math.inf, 1.0)
 
-    def __call__(self, translations: Translations) -> Floats:
-        """Potentials (T, B)."""
-        steps_B, reference_B = np.array(translations.steps), np.array([len(r) for r in translations.references])
-        words_B = np.array([len(words) for words in translations.hypotheses])
-        # After t steps there are t words, but `<eos>` and what is behind it add none.
-        times_T1 = np.arange(1, steps_B.max() + 1)[:, None]
-        length_TB = np.minimum(times_T1, words_B)
-        last_TB = times_T1 >= steps_B
-        counted_TB = np.where(last_TB, length_TB, np.minimum(length_TB, reference_B)) if self.padded else length_TB
-        matches_TB4 = matches_of_prefixes(translations, counted_TB)
-        potentials_TB = bleu(matches_TB4, length_TB, reference_B)
-        if self.padded:
-            potentials_TB = np.where(last_TB, potentials_TB, padded_bleu(matches_TB4, reference_B))
+    def statistics(self, reference: Sequence[str]) -> WordMatches:
+        """Matches and lengths."""
+        return WordMatches(reference)
+
+    def potentials(self, statistics_NS: Floats, terminal_N: Flags) -> Floats:
+        """BLEU at the end, the shaped one before it, both minus the length penalty."""
+        matches_N4, length_N, reference_N = statistics_NS[:, :LONGEST], statistics_NS[:, -2], statistics_NS[:, -1]
+        potentials_N = bleu(matches_N4, length_N, reference_N)
+        if self.shaping == "padded":
+            short_N = (length_N <= reference_N) & ~terminal_N
+            potentials_N = np.where(short_N, padded_bleu(matches_N4, reference_N), potentials_N)
         elif self.shaping == "final":
-            potentials_TB = np.where(last_TB, potentials_TB, 0.0)
-        penalty_TB = self.length_penalty * np.abs(length_TB - reference_B)
-        return potentials_TB - (penalty_TB if self.penalise_every_step else np.where(last_TB, penalty_TB, 0.0))
-
-    @property
-    def padded(self) -> bool:
-        """Whether the default shaping is used."""
-        return self.shaping == "padded"
+            potentials_N = np.where(terminal_N, potentials_N, 0.0)
+        penalty_N = self.length_penalty * np.abs(length_N - reference_N)
+        return potentials_N - (penalty_N if self.penalise_every_step else np.where(terminal_N, penalty_N, 0.0))
 
 
-def bleu(matches_TB4: Floats, length_TB: Floats, reference_B: Floats) -> Floats:
+def bleu(matches_N4: Floats, length_N: Floats, reference_N: Floats) -> Floats:
     """Sentence BLEU with add-1 smoothing and brevity penalty, between 0 and 1."""
-    possible_TB4 = np.maximum(length_TB[..., None] - ORDERS + 1, 0) + SMOOTHING
-    precisions_TB4 = (matches_TB4 + SMOOTHING) / np.maximum(possible_TB4, 1)
-    brevity_TB = np.exp(np.minimum(0.0, 1 - reference_B / np.maximum(length_TB, 1)))
-    return np.asarray(brevity_TB * precisions_TB4.prod(-1) ** 0.25)
+    possible_N4 = np.maximum(length_N[:, None] - ORDERS + 1, 0) + SMOOTHING
+    precisions_N4 = (matches_N4 + SMOOTHING) / np.maximum(possible_N4, 1)
+    brevity_N = np.exp(np.minimum(0.0, 1 - reference_N / np.maximum(length_N, 1)))
+    return np.asarray(brevity_N * precisions_N4.prod(-1) ** 0.25)
 
 
-def padded_bleu(matches_TB4: Floats, reference_B: Floats) -> Floats:
+def padded_bleu(matches_N4: Floats, reference_N: Floats) -> Floats:
     """The same with the n-grams of a translation as long as the reference, however few words there are yet."""
-    possible_B4 = np.maximum(reference_B[:, None] - ORDERS + 1, 0) + SMOOTHING
-    return np.asarray(((matches_TB4 + SMOOTHING) / np.maximum(possible_B4, 1)).prod(-1) ** 0.25)
-
-
-def matches_of_prefixes(translations: Translations, counted_TB: Floats) -> Floats:
-    """How many n-grams (T, B, 4) of each sentence's first `counted` words are in its reference."""
-    longest = max(map(len, translations.hypotheses))
-    counts = np.zeros((longest + 1, len(translations.hypotheses), 4))
-    for column, (words, reference) in enumerate(zip(translations.hypotheses, translations.references, strict=True)):
-        if words:
-            counts[1 : len(words) + 1, column] = cumulative_matches(words, reference)
-    return np.asarray(np.take_along_axis(counts, counted_TB[..., None].astype(np.int64), axis=0))
-
-
-def cumulative_matches(words: Sequence[str], reference: Sequence[str]) -> list[list[int]]:
-    """The clipped n-gram matches of the first word, the first two words, and so on."""
-    left = count_ngrams(reference)
-    matches, found = [0, 0, 0, 0], []
-    words = tuple(words)
-    for end in range(1, len(words) + 1):
-        count_matches_at(words, end, len(ORDERS), left, matches)
-        found.append(matches.copy())
-    return found
-
-
-def count_ngrams(reference: Sequence[str]) -> dict[NGram, int]:
-    """How often each n-gram of one to four words is in the reference; `<unk>` is made equal to nothing."""
-    words = [None if word == UNKNOWN_WORD else word for word in reference]
-    counts: dict[NGram, int] = {}
-    for order in range(1, 5):
-        for ngram in zip(*(words[start:] for start in range(order)), strict=False):
-            counts[ngram] = counts.get(ngram, 0) + 1
-    return counts
+    possible_N4 = np.maximum(reference_N[:, None] - ORDERS + 1, 0) + SMOOTHING
+    return np.asarray(((matches_N4 + SMOOTHING) / np.maximum(possible_N4, 1)).prod(-1) ** 0.25)

@@ -1,60 +1,63 @@
 """The chrF reward: growth of the F-score of character n-grams.
 
 At the end it is sacrebleu's sentence chrF (six characters, spaces left out, beta 2) between 0 and 1, except that an
-`<unk>` of either side matches nothing. sacrebleu counts all characters anew for every prefix, a second per batch;
-here a word adds its own n-grams to the counts. chrF weighs recall over precision, so that it grows from zero with
-every right word: the prefix's own score is a good potential, and `shaping` only knows `final` and anything else.
+`<unk>` of either side matches nothing. chrF weighs recall over precision, so that it grows from zero with every right
+word: the prefix's own score is a good potential, and `shaping` only knows `final` and anything else.
 """
 
 from collections.abc import Sequence
 
-from pysimt_sac.rewards.base import UNKNOWN_WORD, RewardOptions, Translations, reward
-from pysimt_sac.rewards.ngrams import count_matches_at
+import numpy as np
+
+from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, reward
+from pysimt_sac.rewards.incremental import Flags, IncrementalReward, PrefixStatistics
+from pysimt_sac.rewards.ngrams import NgramMatches, count_ngrams
 
 LONGEST = 6  # characters
 BETA_SQUARED = 4.0
 HYPOTHESIS_UNKNOWN, REFERENCE_UNKNOWN = "\ue000", "\ue001"  # one character each, of those that no text has
 
 
+class CharacterMatches(PrefixStatistics):
+    """Matches of one to six characters, then the lengths of prefix and reference."""
+
+    def __init__(self, reference: Sequence[str]) -> None:
+        text = "".join(REFERENCE_UNKNOWN if word == UNKNOWN_WORD else word for word in reference)
+        self.counts = NgramMatches("", count_ngrams(text, LONGEST), LONGEST)
+        self.reference_length = len(text)
+        self.word_lengths: list[int] = []
+
+    def push(self, word: str) -> None:
+        """Add a word's characters."""
+        characters = HYPOTHESIS_UNKNOWN if word == UNKNOWN_WORD else word
+        for character in characters:
+            self.counts.push(character)
+        self.word_lengths.append(len(characters))
+
+    def pop(self) -> None:
+        """Remove those of the last word."""
+        for _ in range(self.word_lengths.pop()):
+            self.counts.pop()
+
+    def values(self, terminal: bool) -> Sequence[float]:
+        """Eight numbers."""
+        return [*self.counts.matches, len(self.counts.hypothesis), self.reference_length]
+
+
 @reward("chrf")
-class ChrfReward:
+class ChrfReward(IncrementalReward):
     """Potentials of sentence chrF; see the top of this file."""
 
-    def __init__(self, options: RewardOptions) -> None:
-        self.final_only = options.shaping == "final"
+    bounds = (0.0, 1.0)
 
-    def __call__(self, translations: Translations) -> list[float] | list[list[float]]:
-        """One number per sentence, or one per step."""
-        pairs = zip(translations.hypotheses, translations.references, translations.ended, strict=True)
-        potentials = [[*chrf_of_prefixes(words, reference)] for words, reference, _ in pairs]
-        if self.final_only:
-            return [scores[-1] for scores in potentials]
-        # The step of `<eos>` adds no character; a sentence without words has the potential of no word.
-        return [scores[1:] + [scores[-1]] * ended for scores, ended in zip(potentials, translations.ended, strict=True)]
+    def statistics(self, reference: Sequence[str]) -> CharacterMatches:
+        """Matches and lengths."""
+        return CharacterMatches(reference)
 
-
-def chrf_of_prefixes(words: Sequence[str], reference: Sequence[str]) -> list[float]:
-    """chrF of no word, of the first word, of the first two words, and so on."""
-    left, in_reference = count_characters("".join(REFERENCE_UNKNOWN if w == UNKNOWN_WORD else w for w in reference))
-    matches, length = [0] * LONGEST, 0
-    text, scores = "", [0.0]
-    for word in words:
-        text += HYPOTHESIS_UNKNOWN if word == UNKNOWN_WORD else word
-        for end in range(length + 1, len(text) + 1):
-            count_matches_at(text, end, LONGEST, left, matches)
-        length = len(text)
-        scores.append(f_score(matches, length, in_reference))
-    return scores
-
-
-def count_characters(text: str) -> tuple[dict[str, int], int]:
-    """How often each n-gram of characters is in a text, and the text's length."""
-    counts: dict[str, int] = {}
-    for order in range(1, LONGEST + 1):
-        for start in range(len(text) - order + 1):
-            ngram = text[start : start + order]
-            counts[ngram] = counts.get(ngram, 0) + 1
-    return counts, len(text)
+    def potentials(self, statistics_NS: Floats, terminal_N: Flags) -> Floats:
+        """chrF, whether at the end or before it."""
+        rows = statistics_NS.astype(np.int64).tolist()
+        return np.array([f_score(row[:LONGEST], row[-2], row[-1]) for row in rows])
 
 
 def f_score(matches: Sequence[int], length: int, reference_length: int) -> float:

@@ -9,19 +9,33 @@ Of a choice made once it can learn the label by heart; of one made n times it se
 nothing it learns reaches the actor. `discriminator: counts` counts the labels of each source and word instead.
 """
 
+import dataclasses
 import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards.base import Floats, Numbers, RewardOptions, Translations, reward
+from pysimt_sac.rewards.base import Floats, Numbers, Translations, reward
 from pysimt_sac.rewards.choices import ChoiceCounts
 
 SEEN = {"once": (1, 1), "2_to_9": (2, 9), "10_or_more": (10, math.inf)}
 RANKS = {"frequent": (0, 100), "usual": (100, 1000), "rare": (1000, math.inf)}
+
+
+@dataclasses.dataclass(frozen=True)
+class UnsupervisedOptions:
+    """The keys of `[model]` that the unsupervised reward has."""
+
+    n_skills: int = option(4, "`unsup`: random labels that the discriminator tells apart", minimum=2)
+    discriminator: str = option(
+        "network", "`unsup`: what learns the labels, or counts them", choices=("network", "counts")
+    )
+    discriminator_dim: int = option(100, "`unsup`: size of the network's two layers", minimum=1)
+    discriminator_lr: float = option(0.0001, "`unsup`: the network's learning rate", above=0)
 
 
 def label_reward(log_q_NK: Tensor, z_N: Tensor) -> Tensor:
@@ -55,7 +69,10 @@ class LabelNetwork(nn.Module):
 class UnsupervisedReward:
     """The discriminator as a reward; it needs the `numbers` of translations."""
 
-    def __init__(self, options: RewardOptions) -> None:
+    options_class = UnsupervisedOptions
+    counts_pieces = True  # every piece has its label, whatever the `reward_unit`
+
+    def __init__(self, options: UnsupervisedOptions) -> None:
         self.options, self.n_labels = options, options.n_skills
         self.network: LabelNetwork | None = None
         self.choices = ChoiceCounts(options.n_skills)

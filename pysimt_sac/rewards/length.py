@@ -3,18 +3,51 @@
 A word beyond the reference's length costs 1/L at its own step; words that are missing can only be charged at the end.
 """
 
-from pysimt_sac.rewards.base import Translations, reward
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pysimt_sac.rewards.base import Floats, RewardOptions, reward
+from pysimt_sac.rewards.incremental import Flags, IncrementalReward, PrefixStatistics
+
+
+class Lengths(PrefixStatistics):
+    """The lengths of prefix and reference."""
+
+    def __init__(self, reference: Sequence[str]) -> None:
+        self.length, self.reference_length = 0, len(reference)
+
+    def push(self, word: str) -> None:
+        """One more."""
+        self.length += 1
+
+    def pop(self) -> None:
+        """One less."""
+        self.length -= 1
+
+    def values(self, terminal: bool) -> Sequence[float]:
+        """Two numbers."""
+        return [self.length, self.reference_length]
 
 
 @reward("length")
-def length(translations: Translations) -> list[list[float]]:
-    """-max(0, t - L) / L on the way, -|y - L| / L at the end."""
-    potentials = []
-    for words, reference, ended in zip(
-        translations.hypotheses, translations.references, translations.ended, strict=True
-    ):
-        size = max(1, len(reference))
-        scores = [-max(0, time - len(reference)) / size for time in range(1, len(words) + 1)]
-        final = -abs(len(words) - len(reference)) / size
-        potentials.append((scores if ended else scores[:-1]) + [final])
-    return potentials
+class LengthReward(IncrementalReward):
+    """-max(0, t - L) / L on the way, -|y - L| / L at the end, whatever the `shaping`."""
+
+    options_class = RewardOptions
+    bounds = (-math.inf, 0.0)
+
+    def __init__(self, options: RewardOptions) -> None:
+        pass
+
+    def statistics(self, reference: Sequence[str]) -> Lengths:
+        """Both lengths."""
+        return Lengths(reference)
+
+    def potentials(self, statistics_NS: Floats, terminal_N: Flags) -> Floats:
+        """Minus the difference, or before the end what is too much."""
+        length_N, reference_N = statistics_NS.T
+        surplus_N = length_N - reference_N
+        charged_N = np.where(terminal_N, np.abs(surplus_N), np.maximum(0, surplus_N))
+        return np.asarray(-charged_N / np.maximum(1, reference_N))

@@ -5,14 +5,18 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards.base import Floats, RewardOptions, Translations, by_step
+from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, ReadOptions, RewardOptions, Translations
+from pysimt_sac.rewards.lookahead import Lookahead, growth_by_calling, list_extensions
+from pysimt_sac.rewards.units import Pieces, Words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,43 +39,101 @@ class Rewards:
 class Rewarder:
     """A weighted mixture of rewards; one alone is a mixture, too."""
 
-    def __init__(self, options: RewardOptions, where: str = "[model]") -> None:
+    def __init__(self, read: ReadOptions, eval_filters: FilterChain, where: str = "[model]") -> None:
+        """eval_filters: the run's, which make words of pieces where `reward_unit` is `word`. where: for messages."""
+        options = read(RewardOptions)
         load_plugin_modules(options.reward_modules)
+        self.unit = Words(eval_filters) if options.reward_unit == "word" else Pieces()
         self.scale = options.reward_scale
         self.weights = parse_mixture(options.reward, f"{where} reward")
         self.parts: dict[str, Any] = {}
         for name in self.weights:
             declared = REWARDS.get(name, f"{where} reward")
-            self.parts[name] = declared(options) if isinstance(declared, type) else declared
+            if isinstance(declared, type):
+                declared = declared(read(getattr(declared, "options_class", RewardOptions)))
+            self.parts[name] = declared
 
     def __call__(self, translations: Translations, alpha: float = math.nan) -> Rewards:
         """The rewards of a batch; alpha, the current temperature, is needed for the scale `1/alpha` only."""
-        potentials = self.potentials(translations, list(self.parts))
+        potentials = self.potentials(translations, self.parts)
         mixed_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
-        scale_B = scales(self.scale, translations.references, alpha)
+        scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
         earned = growth(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()})
         if not self.learners:
             return earned
         learnt_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in self.learners))
         return dataclasses.replace(earned, learnt_TB=learnt_TB)
 
-    def potentials(self, translations: Translations, names: Sequence[str]) -> dict[str, Floats]:
-        """What some of the parts say, (T, B) each."""
-        steps = translations.steps
-        return {name: by_step(self.parts[name](translations), steps, f"reward {name!r}") for name in names}
+    def next_rewards(
+        self, translations: Translations, candidates_TBK: Any, limits_B: Any, alpha: float = math.nan
+    ) -> Floats:
+        """r(s,a) for K next words of every state of a batch, (T, B, K): exactly what each would earn if it were taken.
+
+        The state of step t is a hypothesis's first t - 1 words; r = c (R(state + word) - R(state)). `<eos>` ends the
+        hypothesis, R is its score then; so does any word at the last step allowed, by truncation. candidates_TBK: words
+        by their numbers; `<pad>` and `<bos>`, and what stands behind a hypothesis's end, are no candidates: 0.
+        limits_B: most steps of each sentence. alpha: as in a call.
+        """
+        if self.learners:
+            what = f"{', '.join(self.learners)} learns from what is sampled, and cannot say what other words would earn"
+            raise UserError(what, "[model] reward", "use rewards that do not learn, or another algorithm")
+        extensions, shape = list_extensions(translations, candidates_TBK, limits_B), tuple(candidates_TBK.shape)
+        growth_TBK = np.zeros(shape)
+        if not extensions:
+            return growth_TBK
+        for name, weight in self.weights.items():
+            if hasattr(self.parts[name], "next_growth"):
+                lookahead = Lookahead.of(translations, extensions, shape, self.unit_of(name))
+                part_TBK = self.parts[name].next_growth(lookahead)
+            else:
+                part_TBK = growth_by_calling(partial(self.potentials_of, name), translations, extensions, shape)
+            growth_TBK += weight * part_TBK
+        scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
+        return np.asarray(scale_B[:, None] * growth_TBK)
+
+    def potentials(self, translations: Translations, names: Iterable[str]) -> dict[str, Floats]:
+        """R_t of some of the parts, without their weights, (T, B) each."""
+        return {name: self.potentials_of(name, translations) for name in names}
+
+    def potentials_of(self, name: str, translations: Translations) -> Floats:
+        """Those of one of them."""
+        return self.unit_of(name).count(translations).potentials(self.parts[name], f"reward {name!r}")
+
+    def unit_of(self, name: str) -> Pieces | Words:
+        """What one of the parts counts."""
+        return Pieces() if getattr(self.parts[name], "counts_pieces", False) else self.unit
 
     @property
     def learners(self) -> list[str]:
         """The parts that learn."""
         return [name for name, part in self.parts.items() if hasattr(part, "learn")]
 
+    @property
+    def n_labels(self) -> int:
+        """How many random labels the parts tell apart that want one for every word (`unsup`); 0: none does."""
+        return max(getattr(part, "n_labels", 0) for part in self.parts.values())
+
+    @property
+    def bounds(self) -> Bounds:
+        """The least and the most that the mixture's potentials R_t can be, before they are scaled.
+
+        So much at most is still to be earned after step t: between c (low - R_t) and c (high - R_t).
+        """
+        low = high = 0.0
+        for name, weight in self.weights.items():
+            if weight:
+                ends = [weight * bound for bound in getattr(self.parts[name], "bounds", UNBOUNDED)]
+                low, high = low + min(ends), high + max(ends)
+        return low, high
+
     def learn(self, translations: Translations, new: bool = False) -> dict[str, float]:
         """Let those parts learn that can; what they want logged, as `NAME_KEY`. new: they have not seen it before."""
         figures = {}
         for name in self.learners:
-            if new and hasattr(self.parts[name], "see"):
-                self.parts[name].see(translations)
-            figures.update({f"{name}_{key}": value for key, value in self.parts[name].learn(translations).items()})
+            part, examples = self.parts[name], self.unit_of(name).count(translations).translations
+            if new and hasattr(part, "see"):
+                part.see(examples)
+            figures.update({f"{name}_{key}": value for key, value in part.learn(examples).items()})
         return figures
 
     def learnt(self, translations: Translations) -> Floats:
@@ -106,7 +168,8 @@ def scales(scale: float | str, references: Sequence[Sequence[str]], alpha: float
 def permute(rewards: Rewards, steps: Sequence[int], permutation: Sequence[int]) -> Rewards:
     """The control: sentence i earns what sentence permutation[i] has earned, at the same part of its length.
 
-    Whatever is learnt from these rewards was not learnt from which translation is good.
+    Whatever is learned from these rewards was not learned from which translation is good; their sizes are as without
+    permutation. An algorithm that uses `next_rewards` exchanges references instead (`Translations.with_references_of`).
     """
     permuted_TB = np.zeros_like(rewards.potentials_TB)
     for column, other in enumerate(permutation):

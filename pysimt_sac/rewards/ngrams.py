@@ -1,18 +1,52 @@
-"""Counting n-grams as a translation grows, for rewards that look at every prefix of it."""
+"""Counting matching n-grams of a hypothesis that grows and shrinks, for rewards that look at every prefix of it."""
 
-from collections.abc import MutableMapping
-from typing import Any
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+S = TypeVar("S", str, tuple[str | None, ...])
 
 
-def count_matches_at(
-    sequence: str | tuple[Any, ...], end: int, longest: int, left: MutableMapping[Any, int], matches: list[int]
-) -> None:
-    """Add the n-grams that end at `end` to `matches`, by order, and take them from what the reference has `left`."""
-    for order in range(min(longest, end)):
-        ngram = sequence[end - order - 1 : end]
-        available = left.get(ngram)
-        if available is None:
-            break  # longer n-grams that end here are not in the reference either
-        if available:
-            left[ngram] = available - 1
-            matches[order] += 1
+def count_ngrams(sequence: S, longest: int) -> dict[S, int]:
+    """How often each n-gram of one to `longest` items is in a sequence."""
+    counts: dict[S, int] = {}
+    for order in range(1, longest + 1):
+        for start in range(len(sequence) - order + 1):
+            ngram = sequence[start : start + order]
+            counts[ngram] = counts.get(ngram, 0) + 1
+    return counts
+
+
+class NgramMatches(Generic[S]):
+    """Clipped matches, by order, of a hypothesis with the n-grams of its reference; see `count_ngrams`.
+
+    The hypothesis is a string of characters or a tuple of words; items are pushed to its end, and popped from there.
+    """
+
+    def __init__(self, nothing: S, reference: dict[S, int], longest: int) -> None:
+        self.hypothesis: S = nothing
+        self.longest = longest
+        self.matches = [0] * longest
+        self._left: dict[S, int] = reference  # what is still to be matched
+        self._matched: list[Sequence[S]] = []  # by each item of the hypothesis
+
+    def push(self, item: S) -> None:
+        """Add an item to the hypothesis, a sequence of length one."""
+        self.hypothesis += item
+        matched = []
+        for order in range(1, min(self.longest, len(self.hypothesis)) + 1):
+            ngram = self.hypothesis[-order:]
+            left = self._left.get(ngram)
+            if left is None:
+                break  # longer n-grams that end here are not in the reference either
+            if left:
+                self._left[ngram] = left - 1
+                self.matches[order - 1] += 1
+                matched.append(ngram)
+        self._matched.append(matched)
+
+    def pop(self) -> None:
+        """Remove the last item."""
+        self.hypothesis = self.hypothesis[:-1]
+        for ngram in self._matched.pop():
+            self._left[ngram] += 1
+            self.matches[len(ngram) - 1] -= 1

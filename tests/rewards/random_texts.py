@@ -23,3 +23,22 @@ def random_translations(n_sentences=200, seed=0, words=WORDS, shortest=0):
 def without_unknown(words, mark):
     """The words as an oracle that does not know `<unk>` must see them."""
     return [f"{mark}{place}" if word == "<unk>" else word for place, word in enumerate(words)]
+
+
+PIECES = ["a", "b", "c@@", "d@@", "@-@", "<unk>", "."]
+
+
+def words_of(pieces, whole=True):
+    """What `de-bpe,de-hyphen` makes of pieces, piece by piece; without an unfinished last word, unless it is whole."""
+    words, joins = [], False
+    for piece in pieces:
+        joins |= piece == "@-@"
+        text = {"@-@": "-", "<unk>": "\ue000"}.get(piece, piece.removesuffix("@@"))
+        if joins and words:
+            words[-1] += text
+        else:
+            words.append(text)
+        joins = piece == "@-@" or piece.endswith("@@")
+    if joins and not whole:
+        words.pop()
+    return ["<unk>" if "\ue000" in word else word for word in words]

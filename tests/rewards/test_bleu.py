@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from pysimt_sac.rewards import RewardOptions, Translations, by_step
-from pysimt_sac.rewards.bleu import BleuReward
+from pysimt_sac.rewards import Translations, by_step
+from pysimt_sac.rewards.bleu import BleuOptions, BleuReward
 from tests.rewards.random_texts import random_translations, without_unknown
 
 ORACLE = BLEU(smooth_method="add-k", smooth_value=1, tokenize="none", effective_order=True)
@@ -19,7 +19,7 @@ def sacrebleu_score(words, reference):
 
 
 def potentials(translations, **options):
-    answer = BleuReward(RewardOptions(**{"length_penalty": 0.0, **options}))(translations)
+    answer = BleuReward(BleuOptions(**{"length_penalty": 0.0, **options}))(translations)
     return by_step(answer, translations.steps)
 
 
@@ -63,7 +63,7 @@ def test_padded_shaping_by_hand():
 def padded_by_formula(words, reference):
     """m_1 / L * prod (m_n + 1) / (max(L - n + 1, 0) + 1), with n-grams counted in the plainest way."""
     length = len(reference)
-    words, reference = without_unknown(words[:length], "hyp"), without_unknown(reference, "ref")
+    words, reference = without_unknown(words, "hyp"), without_unknown(reference, "ref")
     product = 1.0
     for n in range(1, 5):
         have = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
@@ -73,18 +73,33 @@ def padded_by_formula(words, reference):
     return product**0.25
 
 
-def test_padded_shaping_follows_its_formula_and_never_falls_before_the_end():
+def test_padded_shaping_follows_its_formula_up_to_the_references_length_and_never_falls_there():
     translations = random_translations(300, seed=2)
     found = potentials(translations)
     for column, (words, reference) in enumerate(zip(translations.hypotheses, translations.references, strict=True)):
-        before = [padded_by_formula(words[:time], reference) for time in range(1, translations.steps[column])]
-        assert found[: len(before), column].tolist() == pytest.approx(before, abs=1e-12)
-        assert (np.diff(found[: len(before), column]) >= 0).all()
+        last = min(translations.steps[column] - 1, len(reference))
+        before = [padded_by_formula(words[:time], reference) for time in range(1, last + 1)]
+        assert found[:last, column].tolist() == pytest.approx(before, abs=1e-12)
+        assert (np.diff(found[:last, column]) >= 0).all()
 
 
-def test_words_beyond_the_references_length_earn_nothing_before_the_end():
-    potential = one("x a b b", "a b")
-    assert potential[1] == potential[2] == potential[3]
+def test_beyond_the_references_length_padded_shaping_is_the_prefixs_own_bleu():
+    translations, compared = random_translations(300, seed=2), 0
+    found = potentials(translations)
+    for column, (words, reference) in enumerate(zip(translations.hypotheses, translations.references, strict=True)):
+        for time in range(len(reference), len(words) + 1):  # from t = L on: there both formulas agree
+            assert found[time - 1, column] == pytest.approx(sacrebleu_score(words[:time], reference), abs=1e-12)
+            compared += time > len(reference)
+    assert compared > 50
+
+
+def test_each_word_too_many_costs_at_once_and_the_end_costs_nothing_more():
+    # Reference "a b": the third word leaves m = 2, 1, 0, 0 of 3, 2, 1, 0 n-grams, the fourth of 4, 3, 2, 1.
+    third = (2 / 3 * (1 + 1) / (2 + 1) * 1 / (1 + 1) * 1) ** 0.25
+    fourth = (2 / 4 * (1 + 1) / (3 + 1) * 1 / (2 + 1) * 1 / (1 + 1)) ** 0.25
+    first = (1 / 2 * (0 + 1) / (1 + 1)) ** 0.25
+    assert one("a b x x", "a b") == pytest.approx([first, 1.0, third, fourth, fourth])
+    assert one("a b x x", "a b", ended=False) == pytest.approx([first, 1.0, third, fourth])
 
 
 def test_a_perfect_translation_earns_one_and_its_end_only_what_is_left():

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards import Numbers, Rewarder, RewardOptions, Translations
+from pysimt_sac.rewards import Numbers, Translations
 from pysimt_sac.rewards.choices import ChoiceCounts
-from pysimt_sac.rewards.discriminator import UnsupervisedReward, certainty, label_reward
+from pysimt_sac.rewards.discriminator import UnsupervisedOptions, UnsupervisedReward, certainty, label_reward
+from tests.rewards.rewarders import make_rewarder
 
 K, C, E = 4, 6, 5
 FREQUENT, RARE, EOS = 7, 8, 2
@@ -37,7 +38,7 @@ def translations(words, z, sources=None, embeddings=None, end_z=None):
 
 @pytest.mark.parametrize("discriminator", ["network", "counts"])
 def test_who_knows_nothing_gives_exactly_nothing(discriminator):
-    part = UnsupervisedReward(RewardOptions(discriminator=discriminator))
+    part = UnsupervisedReward(UnsupervisedOptions(discriminator=discriminator))
     found = part(translations([FREQUENT, RARE], [0, 3]))
     assert found.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
@@ -57,7 +58,7 @@ def play(part, updates, generator):
 @pytest.mark.parametrize(("discriminator", "updates"), [("network", 300), ("counts", 1)])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_rare_choice_earns_more(discriminator, updates, seed):
-    options = RewardOptions(discriminator=discriminator, discriminator_lr=0.01, discriminator_dim=16)
+    options = UnsupervisedOptions(discriminator=discriminator, discriminator_lr=0.01, discriminator_dim=16)
     rewards, figures = play(UnsupervisedReward(options), updates, torch.Generator().manual_seed(seed))
     assert rewards[100] > rewards[:100].mean() + 0.3
     assert rewards[:100].mean() < 0.1
@@ -67,7 +68,7 @@ def test_the_rare_choice_earns_more(discriminator, updates, seed):
 
 
 def test_counts_by_hand():
-    part = UnsupervisedReward(RewardOptions(discriminator="counts"))
+    part = UnsupervisedReward(UnsupervisedOptions(discriminator="counts"))
     part.see(translations([FREQUENT, FREQUENT, RARE], [0, 1, 2]))
     # twice, with different labels: (1 + 1) / (2 + 4); once: (1 + 1) / (1 + 4); never for another source: 1 / 4
     found = part(translations([FREQUENT, RARE, RARE], [0, 2, 2], sources=[5, 5, 6]))
@@ -77,7 +78,7 @@ def test_counts_by_hand():
 
 def test_nothing_reaches_the_actor():
     table = torch.randn(20, E, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    part = UnsupervisedReward(RewardOptions())
+    part = UnsupervisedReward(UnsupervisedOptions())
     stored = translations([FREQUENT, RARE], [0, 1], embeddings=table)
     assert stored.numbers.embedding_TBE.requires_grad  # even if it is handed over with a gradient
     part.learn(stored)
@@ -86,13 +87,12 @@ def test_nothing_reaches_the_actor():
 
 def test_words_without_labels_are_refused():
     with pytest.raises(UserError, match="labelled"):
-        UnsupervisedReward(RewardOptions())(Translations([["a"]], [["a"]], [True]))
+        UnsupervisedReward(UnsupervisedOptions())(Translations([["a"]], [["a"]], [True]))
 
 
 @pytest.mark.parametrize("discriminator", ["network", "counts"])
 def test_a_restored_one_goes_on_as_the_other_would_have(discriminator):
-    options = RewardOptions(reward="unsup", discriminator=discriminator)
-    one, other = Rewarder(options), Rewarder(options)
+    one, other = (make_rewarder(reward="unsup", discriminator=discriminator) for _ in range(2))
     stored = translations([FREQUENT, RARE, RARE], [0, 1, 1])
     one.learn(stored, new=True)
     other.load_state_dict(copy.deepcopy(one.state_dict()))
@@ -102,11 +102,11 @@ def test_a_restored_one_goes_on_as_the_other_would_have(discriminator):
 
 
 def test_a_mixture_tells_what_was_learnt():
-    rewarder = Rewarder(RewardOptions(reward="bleu:0.7,unsup:0.3", discriminator="counts"))
+    rewarder = make_rewarder(reward="bleu:0.7,unsup:0.3", discriminator="counts")
     stored = translations([FREQUENT, RARE], [0, 1])
     rewarder.learn(stored, new=True)
     earned = rewarder(stored)
-    alone = Rewarder(RewardOptions(reward="bleu"))(stored)
+    alone = make_rewarder(reward="bleu")(stored)
     assert earned.potentials_TB - earned.learnt_TB == pytest.approx(0.7 * alone.potentials_TB)
     assert earned.learnt_TB == pytest.approx(0.3 * rewarder.parts["unsup"](stored))
 

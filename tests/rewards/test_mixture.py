@@ -1,32 +1,28 @@
 """Mixtures, scales, telescoping, the permuted control, and the user's own rewards."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from pysimt_sac.engine.config.options import read_section
+from pysimt_sac.engine.config.options import defaults, option, read_section
 from pysimt_sac.engine.config.registry import REWARDS
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, by_step, permute, reward
+from pysimt_sac.rewards import REWARD_OPTIONS, RewardOptions, Translations, by_step, permute, reward
 from pysimt_sac.rewards.mixture import parse_mixture
 from tests.rewards.random_texts import random_translations
+from tests.rewards.rewarders import make_rewarder
 
 
-@pytest.fixture
-def registry(monkeypatch):
-    """Names registered in a test are forgotten after it."""
-    monkeypatch.setattr(REWARDS, "items", dict(REWARDS.items))
-
-
-@pytest.mark.parametrize("name", ["bleu", "chrf", "ter", "length", "bleu:0.7,chrf:0.3"])
+@pytest.mark.parametrize("name", ["bleu", "gleu", "chrf", "ter", "length", "bleu:0.7,chrf:0.3"])
 @pytest.mark.parametrize("shaping", ["padded", "bp", "final"])
 @pytest.mark.parametrize("penalised", ["end", "step"])
 def test_rewards_sum_up_to_the_scaled_score(name, shaping, penalised):
     translations = random_translations(100)
-    options = RewardOptions(reward=name, shaping=shaping, length_penalty=0.01, length_penalty_at=penalised)
-    found = Rewarder(options)(translations)
+    rewarder = make_rewarder(reward=name, shaping=shaping, length_penalty=0.01, length_penalty_at=penalised)
+    found = rewarder(translations)
     assert found.rewards_TB.sum(0) == pytest.approx(found.scale_B * found.potentials_TB[-1], abs=1e-12)
     # Exactly, not nearly: no step's reward is anything but the scaled difference of two potentials.
     before = np.vstack([np.zeros(100), found.potentials_TB[:-1]])
@@ -35,8 +31,8 @@ def test_rewards_sum_up_to_the_scaled_score(name, shaping, penalised):
 
 def test_a_mixture_is_the_weighted_sum_and_keeps_its_parts_apart():
     translations = random_translations(20)
-    mixed = Rewarder(RewardOptions(reward="bleu:0.7, chrf:0.3"))(translations)
-    bleu, chrf = (Rewarder(RewardOptions(reward=name))(translations) for name in ("bleu", "chrf"))
+    mixed = make_rewarder(reward="bleu:0.7, chrf:0.3")(translations)
+    bleu, chrf = (make_rewarder(reward=name)(translations) for name in ("bleu", "chrf"))
     np.testing.assert_allclose(mixed.rewards_TB, 0.7 * bleu.rewards_TB + 0.3 * chrf.rewards_TB, atol=1e-12)
     assert list(mixed.parts) == ["bleu", "chrf"]
     assert mixed.parts["chrf"].tolist() == chrf.potentials_TB[-1].tolist()
@@ -46,7 +42,7 @@ def test_scales():
     translations = Translations([["a"], ["b"]], [["a", "b"], ["a", "b", "c"]], [True, True])
 
     def scale(value, **more):
-        return Rewarder(RewardOptions(reward_scale=value))(translations, **more).scale_B.tolist()
+        return make_rewarder(reward_scale=value)(translations, **more).scale_B.tolist()
 
     assert scale("ref") == [2, 3]
     assert scale(10.0) == [10, 10]
@@ -54,6 +50,37 @@ def test_scales():
     for alpha in (0.0, math.nan):
         with pytest.raises(UserError, match="inverse of alpha"):
             scale("1/alpha", alpha=alpha)
+
+
+@pytest.mark.parametrize("name", ["bleu", "gleu", "chrf", "ter", "length", "bleu:2,ter:-0.5", "gleu:-1,chrf:0"])
+@pytest.mark.parametrize("shaping", ["padded", "bp", "final"])
+def test_potentials_are_within_their_bounds(name, shaping):
+    rewarder = make_rewarder(reward=name, shaping=shaping, length_penalty=0.0)
+    low, high = rewarder.bounds
+    for seed in range(5):
+        potentials_TB = rewarder(random_translations(200, seed)).potentials_TB
+        assert (potentials_TB >= low).all()
+        assert (potentials_TB <= high + 1e-12).all()
+
+
+def test_bounds_by_hand(registry):
+    @reward("half")
+    def half(translations):
+        return [0.5 for _ in translations.hypotheses]
+
+    def bounds(text, **options):
+        return make_rewarder(reward=text, **options).bounds
+
+    assert bounds("bleu") == bounds("gleu") == bounds("chrf") == (0, 1)
+    assert bounds("ter") == (-math.inf, 1)
+    assert bounds("length") == (-math.inf, 0)
+    assert bounds("unsup") == bounds("half") == (-math.inf, math.inf)
+    half.bounds = (0.0, 0.5)
+    assert bounds("half") == (0, 0.5)
+    assert bounds("bleu:2,half:-1") == (-0.5, 2)
+    assert bounds("ter:-2") == (-2, math.inf)
+    assert bounds("bleu,unsup:0") == (0, 1)
+    assert bounds("bleu", length_penalty=0.1) == (-math.inf, 1)  # which is no longer nothing beside a word
 
 
 @pytest.mark.parametrize("text", ["", "bleu,bleu", "bleu:x", ":1", "bleu,,chrf", "bleu:inf"])
@@ -64,19 +91,72 @@ def test_what_is_no_mixture_is_refused(text):
 
 def test_a_misspelt_reward_is_named_with_the_nearest_one():
     with pytest.raises(UserError, match=r"a\.conf \[model\] reward: unknown reward 'blue' .*'bleu'"):
-        Rewarder(RewardOptions(reward="blue"), "a.conf [model]")
+        make_rewarder(where="a.conf [model]", reward="blue")
 
 
 def test_options_are_read_from_a_configuration():
     options = read_section(RewardOptions, {"reward": "ter", "reward_scale": 5, "shaping": "final"}, "[model]")
-    assert options == RewardOptions(reward="ter", reward_scale=5.0, shaping="final")
+    assert options == RewardOptions(reward="ter", reward_scale=5.0)
     with pytest.raises(UserError, match="'reff' is not one of ref, 1/alpha or a finite number"):
         read_section(RewardOptions, {"reward_scale": "reff"}, "[model]")
 
 
+def test_every_option_of_our_rewards_is_declared_once():
+    declared = [name for cls in REWARD_OPTIONS for name in defaults(cls)]
+    assert len(declared) == len(set(declared))
+    for name in ("bleu", "gleu", "chrf", "ter", "length", "unsup"):
+        assert set(defaults(REWARDS.get(name).options_class)) <= set(declared)
+
+
+def test_each_part_is_given_its_own_options(registry):
+    @dataclasses.dataclass(frozen=True)
+    class MineOptions:
+        mine_weight: float = option(2.0, "what it is worth")
+
+    @reward("mine")
+    class Mine:
+        options_class = MineOptions
+
+        def __init__(self, options):
+            self.options = options
+
+        def __call__(self, translations):
+            return [self.options.mine_weight for _ in translations.ended]
+
+    @reward("plain")
+    class Plain(Mine):
+        options_class = RewardOptions
+
+        def __call__(self, translations):
+            return [self.options.reward == "mine,plain,bleu" for _ in translations.ended]
+
+    rewarder = make_rewarder(reward="mine,plain,bleu", shaping="final", length_penalty=0.0, mine_weight=5)
+    found = rewarder(Translations([["a"]], [["a"]], [True]))
+    assert {name: values.tolist() for name, values in found.parts.items()} == {"mine": [5], "plain": [1], "bleu": [1]}
+    assert found.potentials_TB.tolist() == [[0], [7]]
+
+
+def test_a_reward_without_options_of_its_own_is_given_those_of_all(registry):
+    @reward("scale")
+    class Scale:
+        def __init__(self, options):
+            self.scale = options.reward_scale
+
+        def __call__(self, translations):
+            return [self.scale for _ in translations.ended]
+
+    found = make_rewarder(reward="scale", reward_scale=3.0)(Translations([["a"]], [["a"]], [True]))
+    assert found.parts["scale"].tolist() == [3]
+
+
+def test_labels_are_wanted_by_the_unsupervised_reward_alone():
+    assert make_rewarder(reward="bleu,unsup", n_skills=7).n_labels == 7
+    assert make_rewarder(reward="bleu").n_labels == 0
+
+
 def test_permuted_rewards_are_those_of_other_sentences_at_the_same_part_of_their_length():
     translations = Translations([["a"], ["a", "b", "c"]], [["a", "b"], ["a", "b", "c"]], [True, True])
-    found = Rewarder(RewardOptions(reward_scale=1.0))(translations)
+    found = make_rewarder(reward_scale=1.0)(translations)
     swapped = permute(found, translations.steps, [1, 0])
     potentials = found.potentials_TB
     assert swapped.potentials_TB[:, 0].tolist() == [potentials[1, 1], *[potentials[3, 1]] * 3]
@@ -94,8 +174,8 @@ def test_the_users_own_reward_is_a_function_in_a_file(tmp_path, registry):
         "def different_words(translations):\n"
         "    return [len(set(words)) / len(words) for words in translations.hypotheses]\n"
     )
-    options = RewardOptions(reward="different_words", reward_modules=(str(path),), reward_scale=1.0)
-    found = Rewarder(options)(Translations([["a", "a"], ["a", "b"]], [["x"], ["y"]], [True, False]))
+    rewarder = make_rewarder(reward="different_words", reward_modules=(str(path),), reward_scale=1.0)
+    found = rewarder(Translations([["a", "a"], ["a", "b"]], [["x"], ["y"]], [True, False]))
     assert found.rewards_TB.tolist() == [[0, 0], [0, 1], [0.5, 0]]
 
 
@@ -136,10 +216,10 @@ def test_a_reward_may_learn_and_remember(registry):
             self.seen = state["seen"]
 
     translations = Translations([["a"]], [["a"]], [True])
-    rewarder = Rewarder(RewardOptions(reward="bleu,novelty"))
+    rewarder = make_rewarder(reward="bleu,novelty")
     assert rewarder.learn(translations) == {"novelty_sentences": 1}
     assert rewarder(translations).parts["novelty"].tolist() == [0.5]
-    resumed = Rewarder(RewardOptions(reward="bleu,novelty"))
+    resumed = make_rewarder(reward="bleu,novelty")
     resumed.load_state_dict(rewarder.state_dict())
     assert resumed(translations).parts["novelty"].tolist() == [0.5]
 

@@ -3,15 +3,17 @@
 import pytest
 from sacrebleu.metrics import CHRF, TER
 
-from pysimt_sac.rewards import Rewarder, RewardOptions, Translations, by_step
+from pysimt_sac.rewards import RewardOptions, Translations, by_step
 from pysimt_sac.rewards.chrf import ChrfReward
-from pysimt_sac.rewards.length import length
+from pysimt_sac.rewards.incremental import ShapingOptions
+from pysimt_sac.rewards.length import LengthReward
 from pysimt_sac.rewards.ter import TerReward
 from tests.rewards.random_texts import random_translations
+from tests.rewards.rewarders import make_rewarder
 
 WORDS = ["a", "b", "cat", "catch", "dogs", "hot"]
-OPTIONS = RewardOptions()
-FINAL = RewardOptions(shaping="final")
+OPTIONS = ShapingOptions()
+FINAL = ShapingOptions(shaping="final")
 
 
 def columns(answer, translations):
@@ -42,7 +44,7 @@ def test_ter_at_the_end_is_sacrebleus():
         for words, reference in sentences(translations)
     ]
     assert [row[-1] for row in columns(TerReward(OPTIONS)(translations), translations)] == pytest.approx(expected)
-    assert TerReward(FINAL)(translations) == pytest.approx(expected)
+    assert [row[-1] for row in columns(TerReward(FINAL)(translations), translations)] == pytest.approx(expected)
 
 
 def test_ter_grows_by_the_edit_distance_and_the_end_earns_what_a_shift_saves():
@@ -56,7 +58,8 @@ def test_chrf_and_ter_do_not_match_unknown_words():
     translations = Translations([["<unk>", "cat"]], [["<unk>", "cat"]], [True])
     assert columns(TerReward(OPTIONS)(translations), translations)[0] == pytest.approx([0, 0.5, 0.5])
     known = Translations([["X", "cat"]], [["Y", "cat"]], [True])
-    assert ChrfReward(OPTIONS)(translations) == ChrfReward(OPTIONS)(known)
+    found, expected = (columns(ChrfReward(OPTIONS)(texts), texts) for texts in (translations, known))
+    assert found == expected
 
 
 @pytest.mark.parametrize("kind", [ChrfReward, TerReward])
@@ -70,15 +73,20 @@ def test_final_shaping_gives_the_same_score_at_the_end_alone(kind):
 
 def test_length_charges_surplus_at_once_and_lack_at_the_end():
     four = ["a", "b", "c", "d"]
-    assert length(Translations([[*four, "e", "f"]], [four], [True])) == [[0, 0, 0, 0, -0.25, -0.5, -0.5]]
-    assert length(Translations([four[:1]], [four], [True])) == [[0, -0.75]]
-    assert length(Translations([four[:2]], [four], [False])) == [[0, -0.5]]
+
+    def length(words, ended):
+        translations = Translations([words], [four], [ended])
+        return columns(LengthReward(RewardOptions())(translations), translations)[0]
+
+    assert length([*four, "e", "f"], ended=True) == [0, 0, 0, 0, -0.25, -0.5, -0.5]
+    assert length(four[:1], ended=True) == [0, -0.75]
+    assert length(four[:2], ended=False) == [0, -0.5]
 
 
-@pytest.mark.parametrize("name", ["bleu", "chrf", "ter", "length"])
+@pytest.mark.parametrize("name", ["bleu", "gleu", "chrf", "ter", "length"])
 def test_rewards_do_not_depend_on_which_sentences_share_a_batch(name):
     together = random_translations(30, seed=3)
-    rewarder = Rewarder(RewardOptions(reward=name))
+    rewarder = make_rewarder(reward=name)
     rewards_TB = rewarder(together).rewards_TB
     for column, (words, reference) in enumerate(sentences(together)):
         alone = rewarder(Translations([words], [reference], [together.ended[column]])).rewards_TB[:, 0]

@@ -1,0 +1,111 @@
+"""What rewards count: the pieces that the model writes, or whole words as the evaluation sees them (`reward_unit`).
+
+Words are made of pieces by the filters of the run's evaluation (`de-bpe`, `de-spm`, `de-hyphen`, ...). Steps stay steps
+of the model: after a piece, those words count that are complete, that is, that the next piece will not continue. With
+subword-nmt's marks the piece itself says so (`wo@@ rd`); with SentencePiece's the next one does (`▁wo rd ▁next`). A
+piece can reopen a word (`well @-@ known`): what it had earned is then lost until the whole of it is complete. At the
+end all words count, so that R_T is the score of the filtered text. A word with an unknown piece in it is unknown.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, Translations, by_step
+
+UNKNOWN_PIECE, NEXT_PIECE = "\ue000", "\ue001"  # characters that no text has and no filter knows
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Prefix(NamedTuple):
+    """The first words of a hypothesis; terminal: all of them, because `<eos>` or truncation ended it there."""
+
+    words: list[str]
+    terminal: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """Translations in the unit that is counted.
+
+    translations: those of the batch. evaluated: they, and behind them prefixes with words that later pieces changed.
+    rows_TB, counts_TB: which of the latter, and how many of its steps, a step of the model has come to; None: the
+    units are the model's own steps.
+    """
+
+    translations: Translations
+    evaluated: Translations
+    rows_TB: Integers | None = None
+    counts_TB: Integers | None = None
+
+    def potentials(self, part: Callable[[Translations], Any], where: str) -> Floats:
+        """What a reward says, at the steps of the model, (T, B)."""
+        potentials_UR = by_step(part(self.evaluated), self.evaluated.steps, where)
+        if self.rows_TB is None or self.counts_TB is None:
+            return potentials_UR
+        from_0 = np.concatenate((np.zeros_like(potentials_UR[:1]), potentials_UR))  # R_0 = 0
+        return np.asarray(from_0[self.counts_TB, self.rows_TB])
+
+
+class Pieces:
+    """`reward_unit: piece`: as the model writes them."""
+
+    def convert(self, prefixes: Sequence[Prefix]) -> Sequence[Prefix]:
+        """Prefixes in pieces, which they are."""
+        return prefixes
+
+    def whole(self, sentences: Sequence[list[str]]) -> list[list[str]]:
+        """The pieces of whole sentences."""
+        return list(sentences)
+
+    def count(self, translations: Translations) -> Counted:
+        """Translations in pieces, which they are."""
+        return Counted(translations, translations)
+
+
+class Words:
+    """`reward_unit: word`: whole words, by the filters of the evaluation."""
+
+    def __init__(self, filters: FilterChain) -> None:
+        self.filters = filters
+
+    def convert(self, prefixes: Sequence[Prefix]) -> Sequence[Prefix]:
+        """The words that count of prefixes in pieces."""
+        # Another piece is put behind an open prefix: what it joins is not complete, and goes with it.
+        lines = [" ".join(pieces if terminal else [*pieces, NEXT_PIECE]) for pieces, terminal in prefixes]
+        filtered = self.filters([line.replace(UNKNOWN_WORD, UNKNOWN_PIECE) for line in lines])
+        converted = []
+        for line, (_, terminal) in zip(filtered, prefixes, strict=True):
+            words = line.split() if terminal else line.split()[:-1]
+            if UNKNOWN_PIECE in line:
+                words = [UNKNOWN_WORD if UNKNOWN_PIECE in word else word for word in words]
+            converted.append(Prefix(words, terminal))
+        return converted
+
+    def whole(self, sentences: Sequence[list[str]]) -> list[list[str]]:
+        """The words of whole sentences."""
+        return [prefix.words for prefix in self.convert([Prefix(pieces, True) for pieces in sentences])]
+
+    def count(self, translations: Translations) -> Counted:
+        """Translations in words, and how many of them are complete at each step."""
+        hypotheses, references = self.whole(translations.hypotheses), self.whole(translations.references)
+        # A hypothesis without a word, such as `@@` alone, has one step, too.
+        ended = [flag or not words for flag, words in zip(translations.ended, hypotheses, strict=True)]
+        own = Translations(hypotheses, references, ended)
+        evaluated = Translations([*hypotheses], [*references], [*ended])
+        rows_TB = np.tile(np.arange(len(ended)), (max(translations.steps), 1))
+        counts_TB = np.tile(np.array(own.steps), (max(translations.steps), 1))
+        for column, (pieces, n_steps) in enumerate(zip(translations.hypotheses, translations.steps, strict=True)):
+            prefixes = self.convert([Prefix(pieces[:time], False) for time in range(1, n_steps)])
+            for step, (complete, _) in enumerate(prefixes):
+                counts_TB[step, column] = len(complete)
+                if len(complete) >= own.steps[column] or complete != own.hypotheses[column][: len(complete)]:
+                    rows_TB[step, column] = len(evaluated.hypotheses)
+                    evaluated.hypotheses.append(complete)
+                    evaluated.references.append(own.references[column])
+                    evaluated.ended.append(True)
+        return Counted(own, evaluated, rows_TB, counts_TB)

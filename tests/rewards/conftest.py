@@ -1,0 +1,9 @@
+import pytest
+
+from pysimt_sac.engine.config.registry import REWARDS
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """Names registered in a test are forgotten after it."""
+    monkeypatch.setattr(REWARDS, "items", dict(REWARDS.items))
