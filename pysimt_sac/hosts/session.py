@@ -41,8 +41,10 @@ class Session:
     def __init__(self, algorithm: type[Algorithm], actor: Actor, opts: Options, log: Log) -> None:
         self.actor, self.log = actor, log
         train = read_section(TrainOptions, opts.train, f"{opts.filename} [train]")
-        setup = Setup(actor, opts.model, str(opts.filename), int(opts.train["seed"]), train.batch_size, log.say)
-        self.options, self.filters = setup.read(RLOptions), FilterChain(train.eval_filters)
+        self.filters = FilterChain(train.eval_filters)
+        seed = int(opts.train["seed"])
+        setup = Setup(actor, opts.model, str(opts.filename), seed, train.batch_size, self.filters, log.say)
+        self.options = setup.read(RLOptions)
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
         self.stage = ""
         self.first_update = 0  # of the actor; before it only others learn

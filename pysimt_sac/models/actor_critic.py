@@ -12,7 +12,7 @@ import torch
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.rewards import RewardOptions
+from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import policy_at_steps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -36,7 +36,7 @@ class ACOptions:
 class ActorCritic(Algorithm):
     """Actor-critic with a delayed actor."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, CriticOptions, ACOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, CriticOptions, ACOptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

@@ -16,7 +16,7 @@ from torch import Tensor
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import PAD
-from pysimt_sac.rewards import RewardOptions
+from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector, return_metrics
@@ -38,7 +38,7 @@ class MIXEROptions:
 class MIXER(Algorithm):
     """Cross-entropy before a border, REINFORCE behind it."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, BaselineOptions, MIXEROptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, BaselineOptions, MIXEROptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

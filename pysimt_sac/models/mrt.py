@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.rewards import RewardOptions
+from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import select_encoded
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -37,7 +37,7 @@ class MRTOptions:
 class MRT(Algorithm):
     """Minimum risk over a set of candidates."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, MRTOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, MRTOptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.rewards import RewardOptions
+from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import TakenWords, repeat_encoded
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -49,7 +49,7 @@ class REINFORCEOptions:
 class REINFORCE(Algorithm):
     """The policy gradient with a baseline."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, BaselineOptions, REINFORCEOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, BaselineOptions, REINFORCEOptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.rewards import RewardOptions
+from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -55,7 +55,7 @@ class SACOptions:
 class SAC(Algorithm):
     """Soft Actor-Critic over the words of a vocabulary."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, CriticOptions, BranchOptions, SACOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, CriticOptions, BranchOptions, SACOptions)
     defaults: ClassVar[dict[str, Any]] = {"branch_states": 0, "branch_path": "sample"}
 
     def __init__(self, setup: Setup) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards import RewardOptions
+from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import Encoded
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -50,7 +50,7 @@ class SACUnsupOptions:
 class SACUnsup(Algorithm):
     """Soft Actor-Critic with an oracle for Q and a discriminator for the reward."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, SACUnsupOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, SACUnsupOptions)
     defaults: ClassVar[dict[str, Any]] = {"reward": "unsup", "reward_scale": 1.0}
 
     def __init__(self, setup: Setup) -> None:
@@ -65,46 +65,50 @@ class SACUnsup(Algorithm):
         self.parts = {"collector": self.collector, "replay": self.replay}
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Collect experience; the discriminator and the actor learn from replayed experience."""
-        actor = self.actor
+        """Collect experience; the discriminator and then the actor learn from replayed experience."""
+        actor, common = self.actor, self.common
         self.replay.add(self.collector.collect(actor, batch, self.options.alpha, update))
         experience = self.replay.sample().to(actor.device)
         steps = Steps.of(experience.lengths_B.cpu(), actor.device)
-        source = experience.batch(actor.source, actor.target)
+        pairs = experience.batch(actor.source, actor.target)
         with actor.training_mode(dropout=False), torch.no_grad():
-            experience = self.collector.rescore(actor, actor.encode(source), experience)
+            evaluated = actor.encode(pairs)
+        experience = self.collector.rescore(actor, evaluated, experience)
         self.metrics["chance_accuracy"] = 1 / self.discriminator.n_labels
         if update <= self.options.discriminator_warmup:
             return ActorLoss({}, len(steps))
-        with actor.training_mode(self.common.gradient_dropout):
-            encoded = actor.encode(source)
-            loss = self.oracle_loss if self.options.oracle == "gold" else self.return_loss
-            reinforcement = loss(experience, encoded, steps)
+        with actor.training_mode(common.gradient_dropout):
+            encoded = actor.encode(pairs)
+            if self.options.oracle == "gold":
+                reinforcement = self.oracle_loss(experience, evaluated, encoded, steps)
+            else:
+                reinforcement = self.return_loss(experience, encoded, steps)
             nll = actor.nll(encoded, experience.reference_RB)
         self.metrics["mle_loss"] = nll.detach()
-        terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}
-        return ActorLoss(terms, len(steps))
+        return ActorLoss({"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}, len(steps))
 
-    def oracle_loss(self, experience: Experience, encoded: Encoded, steps: Steps) -> Tensor:
-        """Eq. 10 with the oracle's Q."""
+    def oracle_loss(self, experience: Experience, evaluated: Encoded, encoded: Encoded, steps: Steps) -> Tensor:
+        """Eq. 10 with the oracle's Q; support and discriminator see the source without dropout, as `evaluated`."""
         actor, words_TB = self.actor, experience.words_TB
         reference_N = steps.flatten(reference_words(experience))
         words_N2 = torch.stack((steps.flatten(words_TB[1:]), reference_N), 1)
-        least = self.options.oracle_support
-        log_pi_NK, support = actor.policy(encoded, words_TB, steps, words_N2, LIKELIEST, least)
+        with actor.training_mode(dropout=False), torch.no_grad():
+            least = self.options.oracle_support
+            _, support = actor.policy(evaluated, words_TB, steps, words_N2, LIKELIEST, least)
         assert support is not None
-        inputs = reward_inputs(actor, encoded, experience.source_SB, words_TB, experience.z_TB)
+        inputs = reward_inputs(actor, evaluated, experience.source_SB, words_TB, experience.z_TB)
         embedding_NKE = actor.embed(support.words_NK).detach()
         certainty_NK = self.discriminator.certainty_of(inputs, steps.sentences_N, support.words_NK, embedding_NKE)
         aligned_N = steps.flatten(aligned_steps(experience))
         q_NK = oracle_q(support, reference_N, aligned_N, certainty_NK, self.options.oracle_beta)
+        log_pi_NK = actor.policy_on(encoded, words_TB, steps.positions_N, support)
         self.metrics |= oracle_metrics(log_pi_NK, q_NK, support)
         return losses.actor_loss(log_pi_NK, q_NK.unsqueeze(0), self.options.alpha)
 
     def return_loss(self, experience: Experience, encoded: Encoded, steps: Steps) -> Tensor:
         """REINFORCE on the labels' own rewards."""
         taken_N1 = steps.flatten(experience.words_TB[1:]).unsqueeze(1)
-        log_pi_NV, _ = self.actor.policy(encoded, experience.words_TB, steps, taken_N1.squeeze(1), k=0)
+        log_pi_NV = self.actor.policy_on(encoded, experience.words_TB, steps.positions_N, None)
         rewards_N, entropy_N = steps.flatten(experience.rewards_TB), entropy(log_pi_NV)
         returns_N = losses.soft_returns(rewards_N, entropy_N.detach(), steps, self.options.oracle_gamma, alpha=0.0)
         advantages_N = returns_N - mean_of_others(returns_N, steps)

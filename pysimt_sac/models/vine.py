@@ -9,7 +9,7 @@ import math
 from typing import ClassVar
 
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.rewards import RewardOptions
+from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_branched
@@ -22,7 +22,7 @@ from pysimt_sac.rl.setup import RLOptions, Setup
 class Vine(Algorithm):
     """All-action policy gradient on branched rollouts."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, RewardOptions, BranchOptions)
+    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, BranchOptions)
     defaults: ClassVar[dict[str, object]] = {"lambda_mle": 1.0, "reward": "gleu"}
 
     def __init__(self, setup: Setup) -> None:

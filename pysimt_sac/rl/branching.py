@@ -50,7 +50,7 @@ def collect_branched(
 
     known_rewards: compute r(s, a) of the likeliest words of every state, too.
     """
-    generator = collector.generator
+    generator, references_RB = collector.generator, collector.references(batch[actor.target])
     with actor.training_mode(dropout=False):
         encoded = actor.encode(batch)
         stepper = actor.stepper(encoded)
@@ -64,15 +64,15 @@ def collect_branched(
         forked = times_M[states_C], sentences_M[states_C], words_MK[states_C, columns_C]
         sampler = generator if options.branch_continuation == "sample" else None
         whole_TC = complete(stepper, path, trace, limits_B.to(actor.device), *forked, sampler)
-    reward_C, return_C = score_branches(actor, batch, collector, whole_TC, forked[0], forked[1], alpha)
+    reward_C, return_C = score_branches(actor, collector, whole_TC, forked[0], references_RB[:, forked[1]], alpha)
     rewards_MK, returns_MK = (torch.zeros(valid_MK.shape, device=actor.device) for _ in range(2))
     rewards_MK[states_C, columns_C], returns_MK[states_C, columns_C] = reward_C, return_C
     branches = Branches(times_M, sentences_M, words_MK, valid_MK, rewards_MK, returns_MK)
     choices = likeliest_words(trace, len(path.words_TB) - 1, options.branch_least)
     if known_rewards:
-        inputs = path.words_TB, batch[actor.target], choices.words_TBK, limits_B
+        inputs = path.words_TB, references_RB, choices.words_TBK, limits_B
         choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, alpha))
-    experience = collector.score(actor, batch, encoded, path, alpha, update, generator, learning=True)
+    experience = collector.score(actor, batch, encoded, path, alpha, update, generator, True, references_RB)
     return dataclasses.replace(experience, branches=branches, choices=choices)
 
 
@@ -129,16 +129,9 @@ def complete(
 
 
 def score_branches(
-    actor: Actor,
-    batch: Batch,
-    collector: Collector,
-    whole_TC: Tensor,
-    times_C: Tensor,
-    sentences_C: Tensor,
-    alpha: float,
+    actor: Actor, collector: Collector, whole_TC: Tensor, times_C: Tensor, references_RC: Tensor, alpha: float
 ) -> tuple[Tensor, Tensor]:
     """The reward of each branch's word, and its return: c (R_t - R_{t-1}) and c (R_T - R_{t-1})."""
-    references_RC = collector.references(batch[actor.target]).index_select(1, sentences_C)
     potentials_TC, scale_C = collector.potentials(actor, whole_TC, references_RC, alpha)
     padded_TC = torch.cat((torch.zeros_like(potentials_TC[:1]), potentials_TC))
     before_C, after_C = (padded_TC.gather(0, (times_C + more).unsqueeze(0)).squeeze(0) for more in (0, 1))

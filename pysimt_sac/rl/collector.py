@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.rewards import Numbers, Rewarder, RewardOptions, Translations, permute
+from pysimt_sac.rewards import Numbers, Rewarder, Translations, permute
 from pysimt_sac.rl.actor import Actor, Encoded, mean_state, repeat_encoded
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Rollout, repeat_batch, roll_out, step_limits
@@ -23,8 +23,8 @@ class Collector:
     """
 
     def __init__(self, setup: Setup) -> None:
-        reward_options, common = setup.read(RewardOptions), setup.read(RLOptions)
-        self.rewarder, self.n_labels = Rewarder(reward_options), reward_options.n_skills
+        common = setup.read(RLOptions)
+        self.rewarder = Rewarder(setup.read, setup.filters, setup.where)
         self.max_len, self.permute = common.rollout_max_len, common.permute_rewards
         self.generator = torch.Generator().manual_seed(setup.seed)
         self.last: Translations | None = None
@@ -79,19 +79,24 @@ class Collector:
         update: int = 0,
         generator: torch.Generator | None = None,
         learning: bool = False,
+        scored_against_RB: Tensor | None = None,
     ) -> Experience:
-        """Score a rollout. learning: count it in the statistics, and let rewards that learn do so first."""
+        """Score a rollout. learning: count it in the statistics, and let rewards that learn do so first.
+
+        scored_against_RB: other references than the batch's, instead of `permute_rewards`.
+        """
         reference_RB, z_TB = batch[actor.target], None
-        translations = Translations.from_ids(rollout.words_TB, reference_RB, actor.tokens)
+        against_RB = reference_RB if scored_against_RB is None else scored_against_RB
+        translations = Translations.from_ids(rollout.words_TB, against_RB, actor.tokens)
         if self.rewarder.learners:
-            z_TB = torch.randint(self.n_labels, rollout.words_TB[1:].shape, generator=generator)
+            z_TB = torch.randint(self.rewarder.n_labels, rollout.words_TB[1:].shape, generator=generator)
             z_TB = z_TB.to(reference_RB.device)
             numbers = reward_inputs(actor, encoded, batch[actor.source], rollout.words_TB, z_TB)
             translations = dataclasses.replace(translations, numbers=numbers)
             if learning:
                 self.reward_metrics = self.rewarder.learn(translations, new=True)
         rewards = self.rewarder(translations, alpha)
-        if self.permute:
+        if self.permute and scored_against_RB is None:
             order = torch.randperm(batch.size, generator=generator).tolist()
             rewards = permute(rewards, translations.steps, order)
         if learning:
@@ -132,7 +137,7 @@ class Collector:
         return torch.from_numpy(found).to(words_TB.device, torch.float32)
 
     def references(self, reference_RB: Tensor) -> Tensor:
-        """What branches are scored against: their references, or as a control those of other sentences."""
+        """What an algorithm that looks ahead scores against: the references, or as a control other sentences'."""
         if not self.permute:
             return reference_RB
         order = torch.randperm(reference_RB.size(1), generator=self.generator)

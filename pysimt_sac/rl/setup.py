@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from pysimt_sac.engine.config.options import option, read_section
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.rl.actor import Actor
 
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class Setup:
     filename: str  # of the configuration
     seed: int
     batch_size: int
+    filters: FilterChain  # of validation: from the units that the model writes to words
     log: Callable[[str], None]
 
     def read(self, options: type[T]) -> T:
