@@ -133,7 +133,7 @@ class Collector:
     ) -> Tensor:
         """r(s, a) (T, B, K) of candidate next words at every step of given hypotheses; 0 for `<pad>`."""
         translations = Translations.from_ids(words_TB, reference_RB, actor.tokens)
-        found = self.rewarder.next_rewards(translations, candidates_TBK.cpu().numpy(), limits_B.tolist(), alpha)
+        found = self.rewarder.next_rewards(translations, candidates_TBK.cpu().numpy(), limits_B.cpu().numpy(), alpha)
         return torch.from_numpy(found).to(words_TB.device, torch.float32)
 
     def references(self, reference_RB: Tensor) -> Tensor:
