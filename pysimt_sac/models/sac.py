@@ -17,9 +17,15 @@ from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.actor import PolicyAtSteps, policy_at_steps
+from pysimt_sac.rl.actor import PolicyAtSteps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
-from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_branched, known_rewards, policy_at_choices
+from pysimt_sac.rl.branching import (
+    BranchOptions,
+    branch_metrics,
+    collect_experience,
+    evaluate_policy,
+    known_rewards,
+)  # fmt: skip
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, TargetNetwork, critic_metrics, monte_carlo_returns
 from pysimt_sac.rl.diagnostics import gate_lines
@@ -64,20 +70,12 @@ class SAC(Algorithm):
         self.branch_options = setup.read(BranchOptions)
         self.collector: Collector = Collector(setup)
         self.critics = CriticEnsemble.build(setup, self.critic_options, self.options.n_critics, self.options.tau)
-        self.temperature = Temperature.build(
-            self.options.alpha, self.options.target_entropy, self.options.alpha_lr, self.actor.device
-        )
-        fitted = self.options.critic_weight == "auto" and self.branch_options.branch_states > 0
-        weight = "auto" if fitted else 1.0 if self.options.critic_weight == "auto" else self.options.critic_weight
-        self.future_weight = FutureWeight(weight, self.actor.device)
+        options, device = self.options, self.actor.device
+        self.temperature = Temperature.build(options.alpha, options.target_entropy, options.alpha_lr, device)
+        self.future_weight = FutureWeight(options.critic_weight, self.branch_options.branch_states > 0, device)
         self.replay = ReplayBuffer(self.options.buffer_size, setup.seed)
-        self.parts = {
-            "collector": self.collector,
-            "critics": self.critics,
-            "replay": self.replay,
-            "temperature": self.temperature,
-            "future_weight": self.future_weight,
-        }
+        self.parts = {"collector": self.collector, "critics": self.critics, "replay": self.replay}
+        self.parts |= {"temperature": self.temperature, "future_weight": self.future_weight}
         if self.options.kl_weight:
             frozen = self.parts["pretrained"] = TargetNetwork(self.actor.networks)
             self.pretrained = self.actor.with_networks(frozen.network)
@@ -85,14 +83,16 @@ class SAC(Algorithm):
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Collect experience; one step of the critics, the actor's loss, and the temperature on replayed experience."""
-        options, critics, alpha = self.critic_options, self.critics, self.temperature.alpha
+        actor, options, critics, alpha = self.actor, self.critic_options, self.critics, self.temperature.alpha
         stage = options.stage(epoch)
-        self.replay.add(self.collect(batch, update))
+        branching = self.branch_options, float(alpha), update, options.known_reward
+        self.replay.add(collect_experience(actor, batch, self.collector, *branching))
         for repetition in reversed(range(self.options.updates_per_batch)):
-            experience = self.replay.sample().to(self.actor.device)
+            experience = self.replay.sample().to(actor.device)
 
             # The policy at the states of the experience, without dropout, over its support; the rewards that are known
-            experience, policy = self.evaluate(experience)
+            support = options.support, options.support_least
+            experience, policy = evaluate_policy(actor, self.collector, experience, *support)
             known_N, known_NA = known_rewards(experience, policy.steps, options.known_reward)
             held_out_B = self.future_weight.held_out(experience.source_SB)
 
@@ -128,24 +128,6 @@ class SAC(Algorithm):
                 self.temperature.observe(policy.log_pi_NA)
         self.metrics |= {"alpha": alpha, "critic_weight": self.future_weight.value}
         return ActorLoss(terms, len(policy.steps))
-
-    def collect(self, batch: Batch, update: int) -> Experience:
-        """Roll out the current policy, with branches and the likeliest words' rewards where the options want them."""
-        alpha, known = float(self.temperature.alpha), self.critic_options.known_reward
-        if not (known or self.branch_options.branch_states):
-            return self.collector.collect(self.actor, batch, alpha, update)
-        return collect_branched(self.actor, batch, self.collector, self.branch_options, alpha, update, known)
-
-    def evaluate(self, experience: Experience) -> tuple[Experience, PolicyAtSteps]:
-        """The policy at an experience's states, in evaluation mode; rewards that learn score it anew."""
-        if experience.choices is not None:
-            return experience, policy_at_choices(experience)
-        actor, options = self.actor, self.critic_options
-        with actor.training_mode(dropout=False), torch.no_grad():
-            encoded = actor.encode(experience.batch(actor.source, actor.target))
-            hypotheses = experience.words_TB, experience.lengths_B.cpu()
-            policy = policy_at_steps(actor, encoded, *hypotheses, options.support, options.support_least)
-        return self.collector.rescore(actor, encoded, experience), policy
 
     def branch_loss(
         self, branches: Branches, policy: PolicyAtSteps, readouts: list[Tensor], q_INA: Tensor, held_out_B: Tensor

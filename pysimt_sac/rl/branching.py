@@ -16,7 +16,7 @@ from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import EOS, PAD
 from pysimt_sac.engine.network.stepper import Stepper
 from pysimt_sac.errors import UserError
-from pysimt_sac.rl.actor import Actor, PolicyAtSteps
+from pysimt_sac.rl.actor import Actor, PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.policy import Support, policy_on_support
 from pysimt_sac.rl.replay import Branches, Choices, Experience
@@ -34,6 +34,36 @@ class BranchOptions:
     branch_least: float = option(0.02, "least probability of such a word", minimum=0, below=1)
     branch_path: str = option("greedy", "how the path is decoded", choices=("greedy", "sample"))
     branch_continuation: str = option("greedy", "how a branch is continued", choices=("greedy", "sample"))
+
+
+def collect_experience(
+    actor: Actor,
+    batch: Batch,
+    collector: Collector,
+    options: BranchOptions,
+    alpha: float,
+    update: int,
+    known_rewards: bool,
+) -> Experience:
+    """A plain rollout, or a branched one where branches or the rewards of other words are asked for."""
+    if not (known_rewards or options.branch_states):
+        return collector.collect(actor, batch, alpha, update)
+    return collect_branched(actor, batch, collector, options, alpha, update, known_rewards)
+
+
+def evaluate_policy(
+    actor: Actor, collector: Collector, experience: Experience, k: int, least: float
+) -> tuple[Experience, PolicyAtSteps]:
+    """The policy at an experience's states in evaluation mode; rewards that learn score the experience anew.
+
+    The likeliest words of a branched rollout are its support; else k and least say which words are.
+    """
+    if experience.choices is not None:
+        return experience, policy_at_choices(experience)
+    with actor.training_mode(dropout=False), torch.no_grad():
+        encoded = actor.encode(experience.batch(actor.source, actor.target))
+        policy = policy_at_steps(actor, encoded, experience.words_TB, experience.lengths_B.cpu(), k, least)
+    return collector.rescore(actor, encoded, experience), policy
 
 
 @torch.no_grad()

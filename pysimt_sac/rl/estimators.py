@@ -96,8 +96,9 @@ class FutureWeight:
 
     HELD_OUT, DECAY = 8, 0.98
 
-    def __init__(self, weight: float | str, device: torch.device) -> None:
-        self.fixed = None if weight == "auto" else float(weight)
+    def __init__(self, weight: float | str, has_branches: bool, device: torch.device) -> None:
+        """weight: a fixed one, or `auto`, which is 1 where there are no branches to fit it on."""
+        self.fixed = float(weight) if weight != "auto" else None if has_branches else 1.0
         self.covariance, self.variance = (torch.zeros((), device=device) for _ in range(2))
 
     @property
