@@ -1,8 +1,9 @@
 """What a reward is, and how one is declared; every reward's file, ours or the user's, begins here.
 
-A reward is a callable: `Translations` in, a *potential* R_t for every step out. What the actor earns at a step is the
-growth R_t - R_{t-1}, with R_0 = 0, so that its earnings sum up to R_T, the translation's score, whatever the R_t
-between. It may answer in any of three ways:
+Shaping is potential-based (Ng et al. 1999). A reward is a callable: `Translations` in, a *potential* R_t for every step
+out; what a step earns is its growth, r_t = R_t - R_{t-1} with R_0 = 0. Rewards telescope: they sum up to R_T, the
+translation's score, whatever the potentials between. So, without discount, these do not change which policy is best,
+only how soon it is rewarded. A reward may answer in any of three ways:
 
 - one number per sentence: its score, all of it earned at the last step;
 - one sequence per sentence: R_1 ... R_T, one for each of its steps;
@@ -18,8 +19,8 @@ The user's own reward is one function in a file that `reward_modules` names:
 
 A class may be declared, too: it is made once, with the options that its `options_class` declares, or else with the
 `RewardOptions`, and its instance is the callable. One that learns has `learn(translations)`, which returns numbers to
-log and is called for every batch that is learnt from, and `state_dict` and `load_state_dict`; if it has
-`see(translations)`, that is called once for every batch when it is new.
+log and is called for every batch that is learned from, and `state_dict` and `load_state_dict`; if it has
+`observe(translations)`, that is called once for every batch, when it is new.
 
 With `reward_unit: word` hypotheses and references are lists of whole words, and steps are words, too; what that means
 for the steps of the model is no reward's concern (`units.py`). One that looks at the model's own tensors sets
@@ -81,10 +82,10 @@ class ReadOptions(Protocol):
         """The options of `[model]` that `cls` declares."""
 
 
-class Numbers(NamedTuple):
+class RolloutTensors(NamedTuple):
     """Translations as the networks see them, for rewards that learn; nothing in it has a gradient.
 
-    source_SB, words_TB: words by their numbers, the latter `<bos> ... <eos>`. source_BC: the mean of a source's states.
+    source_SB, words_TB: ids, the latter `<bos> ... <eos>`. source_BC: the mean of a source's states.
     embedding_TBE: the actor's embeddings of the words behind `<bos>`. z_TB: their random labels, where there are any.
     """
 
@@ -99,13 +100,13 @@ class Numbers(NamedTuple):
 class Translations:
     """Sampled translations of a batch: their words without `<bos>` and `<eos>`, and whether `<eos>` ended them.
 
-    tokens: all words by their number, where it is known.
+    tensors: for rewards that learn. tokens: the vocabulary, by id, where it is known.
     """
 
     hypotheses: list[list[str]]
     references: list[list[str]]
     ended: list[bool]
-    numbers: Numbers | None = None
+    tensors: RolloutTensors | None = None
     tokens: Sequence[str] = dataclasses.field(default=(), repr=False, compare=False)
 
     @cached_property
@@ -123,15 +124,15 @@ class Translations:
 
     @classmethod
     def from_ids(
-        cls, sampled_TB: Any, references_TB: Any, tokens: Sequence[str], numbers: Numbers | None = None
+        cls, sampled_TB: Any, references_TB: Any, tokens: Sequence[str], tensors: RolloutTensors | None = None
     ) -> "Translations":
-        """From two tensors in the layout `<bos> ... <eos>` and a list of all words by their number."""
+        """From two tensors in the layout `<bos> ... <eos>` and the vocabulary, by id."""
         sampled, references = sampled_TB.t().tolist(), references_TB.t().tolist()
         return cls(
-            [[tokens[number] for number in row if number > EOS] for row in sampled],
-            [[tokens[number] for number in row if number > EOS] for row in references],
+            [[tokens[word] for word in row if word > EOS] for row in sampled],
+            [[tokens[word] for word in row if word > EOS] for row in references],
             [EOS in row for row in sampled],
-            numbers,
+            tensors,
             tokens,
         )
 

@@ -60,7 +60,7 @@ class ChoiceCounts:
         return {"keys": keys, "counts": torch.from_numpy(self.counts[: len(keys)].copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Restore `state_dict`."""
         keys = state["keys"].tolist()
         self.rows = {key: place for place, key in enumerate(keys)}
         self.sources = {key // WORDS for key in keys}

@@ -1,4 +1,4 @@
-"""The unsupervised reward: what a discriminator has learnt about random labels, so that rare choices earn more.
+"""The unsupervised reward: what a discriminator has learned about random labels, so that rare choices earn more.
 
 Every sampled word a of a source x gets a random label z, one of K, which is stored with it. The discriminator tells the
 label from the source and the word; the reward is r_z = log q(z|x,a) - log p(z), with p uniform, of the *stored* label.
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards.base import Floats, Numbers, Translations, reward
+from pysimt_sac.rewards.base import Floats, RolloutTensors, Translations, reward
 from pysimt_sac.rewards.choices import ChoiceCounts
 
 SEEN = {"once": (1, 1), "2_to_9": (2, 9), "10_or_more": (10, math.inf)}
@@ -67,7 +67,7 @@ class LabelNetwork(nn.Module):
 
 @reward("unsup")
 class UnsupervisedReward:
-    """The discriminator as a reward; it needs the `numbers` of translations."""
+    """The discriminator as a reward; it needs the `tensors` of translations."""
 
     options_class = UnsupervisedOptions
     counts_pieces = True  # every piece has its label, whatever the `reward_unit`
@@ -77,62 +77,60 @@ class UnsupervisedReward:
         self.network: LabelNetwork | None = None
         self.choices = ChoiceCounts(options.n_skills)
 
-    # What every algorithm calls
-
     def __call__(self, translations: Translations) -> Floats:
         """The sums of r_z so far, at every step (T, B)."""
-        numbers = needed(translations)
-        real_TB, z_TB = numbers.words_TB[1:].ne(PAD), numbers.z_TB
+        tensors = labelled_tensors(translations)
+        real_TB, z_TB = tensors.words_TB[1:].ne(PAD), tensors.z_TB
         assert z_TB is not None
         rewards_TB = torch.zeros(real_TB.shape, device=real_TB.device)
-        rewards_TB[real_TB] = label_reward(self.log_q_of_taken(numbers), z_TB[real_TB])
+        rewards_TB[real_TB] = label_reward(self.log_q_of_taken(tensors), z_TB[real_TB])
         return rewards_TB.cumsum(0).double().cpu().numpy()
 
-    def see(self, translations: Translations) -> None:
-        """Count new choices; each is seen once, however often it is learnt from."""
-        numbers = needed(translations)
-        assert numbers.z_TB is not None
-        real_TB = numbers.words_TB[1:].ne(PAD)
-        words_N, z_N = numbers.words_TB[1:][real_TB], numbers.z_TB[real_TB]
-        self.choices.add(numbers.source_SB, sentences(real_TB), words_N, z_N)
+    def observe(self, translations: Translations) -> None:
+        """Count new choices; each counts once, however often it is learned from."""
+        tensors = labelled_tensors(translations)
+        assert tensors.z_TB is not None
+        real_TB = tensors.words_TB[1:].ne(PAD)
+        words_N, z_N = tensors.words_TB[1:][real_TB], tensors.z_TB[real_TB]
+        self.choices.add(tensors.source_SB, sentences(real_TB), words_N, z_N)
 
     def learn(self, translations: Translations) -> dict[str, float]:
         """One step towards the stored labels; then how well they are known, and which choices pay."""
-        numbers = needed(translations)
-        real_TB = numbers.words_TB[1:].ne(PAD)
-        assert numbers.z_TB is not None
-        z_N = numbers.z_TB[real_TB]
+        tensors = labelled_tensors(translations)
+        real_TB = tensors.words_TB[1:].ne(PAD)
+        assert tensors.z_TB is not None
+        z_N = tensors.z_TB[real_TB]
         if self.options.discriminator == "network":
-            loss = nn.functional.nll_loss(self.log_q_of_taken(numbers, learning=True), z_N)
+            loss = nn.functional.nll_loss(self.log_q_of_taken(tensors, learning=True), z_N)
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-        return self.figures(numbers, real_TB, z_N)
+        return self.figures(tensors, real_TB, z_N)
 
     # What the oracle of `models.sac_unsup` asks
 
     @torch.no_grad()
-    def certainty_of(self, numbers: Numbers, columns_N: Tensor, words_NK: Tensor, embedding_NKE: Tensor) -> Tensor:
+    def certainty_of(
+        self, tensors: RolloutTensors, columns_N: Tensor, words_NK: Tensor, embedding_NKE: Tensor
+    ) -> Tensor:
         """u(x,a) of K words at each of N steps, of the sentences `columns` of the batch, (N, K)."""
         n_words = words_NK.size(1)
         every_N = columns_N.repeat_interleave(n_words)
-        log_q = self.log_q(numbers, every_N, words_NK.flatten(), embedding_NKE.flatten(0, 1))
+        log_q = self.log_q(tensors, every_N, words_NK.flatten(), embedding_NKE.flatten(0, 1))
         return certainty(log_q).view_as(words_NK)
 
-    # Within
-
-    def log_q_of_taken(self, numbers: Numbers, learning: bool = False) -> Tensor:
+    def log_q_of_taken(self, tensors: RolloutTensors, learning: bool = False) -> Tensor:
         """log q (N, K) at all real steps, by step, then by sentence."""
-        real_TB = numbers.words_TB[1:].ne(PAD)
-        words_N, embedding_NE = numbers.words_TB[1:][real_TB], numbers.embedding_TBE[real_TB]
+        real_TB = tensors.words_TB[1:].ne(PAD)
+        words_N, embedding_NE = tensors.words_TB[1:][real_TB], tensors.embedding_TBE[real_TB]
         with torch.set_grad_enabled(learning):
-            return self.log_q(numbers, sentences(real_TB), words_N, embedding_NE)
+            return self.log_q(tensors, sentences(real_TB), words_N, embedding_NE)
 
-    def log_q(self, numbers: Numbers, columns_N: Tensor, words_N: Tensor, embedding_NE: Tensor) -> Tensor:
+    def log_q(self, tensors: RolloutTensors, columns_N: Tensor, words_N: Tensor, embedding_NE: Tensor) -> Tensor:
         """log q (N, K) of some words of some sentences of a batch."""
         if self.options.discriminator == "counts":
-            return self.choices.log_q(numbers.source_SB, columns_N, words_N)
-        source_BC = numbers.source_BC.detach()
+            return self.choices.log_q(tensors.source_SB, columns_N, words_N)
+        source_BC = tensors.source_BC.detach()
         if self.network is None:
             self.build(source_BC.size(1) + embedding_NE.size(1), source_BC.device)
         assert self.network is not None
@@ -146,11 +144,11 @@ class UnsupervisedReward:
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.options.discriminator_lr)
 
     @torch.no_grad()
-    def figures(self, numbers: Numbers, real_TB: Tensor, z_N: Tensor) -> dict[str, float]:
+    def figures(self, tensors: RolloutTensors, real_TB: Tensor, z_N: Tensor) -> dict[str, float]:
         """How often the label is known (chance: 1/K), and the mean reward by how rare the choice is."""
-        log_q_NK, words_N = self.log_q_of_taken(numbers), numbers.words_TB[1:][real_TB]
+        log_q_NK, words_N = self.log_q_of_taken(tensors), tensors.words_TB[1:][real_TB]
         rewards_N = label_reward(log_q_NK, z_N)
-        seen_N = self.choices.seen(numbers.source_SB, sentences(real_TB), words_N)
+        seen_N = self.choices.seen(tensors.source_SB, sentences(real_TB), words_N)
         found = {"accuracy": float((log_q_NK.argmax(1) == z_N).float().mean()), "mean": float(rewards_N.mean())}
         found["words_per_source"] = self.choices.words_per_source
         for bins, values_N, kind in ((SEEN, seen_N, "seen"), (RANKS, words_N, "rank")):
@@ -172,14 +170,14 @@ class UnsupervisedReward:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Restore `state_dict`."""
         self.choices.load_state_dict(state["choices"])
         if "network" in state:
-            learnt = state["network"]
-            self.build(learnt["input_size"], learnt["weights"]["inner.weight"].device)
+            saved = state["network"]
+            self.build(saved["input_size"], saved["weights"]["inner.weight"].device)
             assert self.network is not None
-            self.network.load_state_dict(learnt["weights"])
-            self.optimizer.load_state_dict(learnt["optimizer"])
+            self.network.load_state_dict(saved["weights"])
+            self.optimizer.load_state_dict(saved["optimizer"])
 
 
 def sentences(real_TB: Tensor) -> Tensor:
@@ -187,8 +185,8 @@ def sentences(real_TB: Tensor) -> Tensor:
     return real_TB.nonzero()[:, 1]
 
 
-def needed(translations: Translations) -> Numbers:
-    """The numbers behind translations, with labels."""
-    if translations.numbers is None or translations.numbers.z_TB is None:
+def labelled_tensors(translations: Translations) -> RolloutTensors:
+    """The tensors of translations whose words are labelled."""
+    if translations.tensors is None or translations.tensors.z_TB is None:
         raise UserError("needs labelled words, which only training has", "reward 'unsup'")
-    return translations.numbers
+    return translations.tensors

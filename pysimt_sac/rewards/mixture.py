@@ -1,6 +1,6 @@
 """From the options to the rewards of a batch: the parts by their names and weights, their sum, the scale.
 
-`Rewarder` is all that algorithms see of this package.
+`Rewarder` is all that algorithms need of this package.
 """
 
 import dataclasses
@@ -21,19 +21,18 @@ from pysimt_sac.rewards.units import Pieces, Words
 
 @dataclasses.dataclass(frozen=True)
 class Rewards:
-    """What the steps of a batch earned.
+    """The potentials of a batch and their scale.
 
-    rewards_TB: c (R_t - R_{t-1}), zero after a sentence's end; they sum up to c R_T.
     potentials_TB: R_t, the weighted sum of the parts; after a sentence's end R_T stays.
-    scale_B: c. parts: each part's own R_T by sentence, without weight and scale, to be logged.
-    learnt_TB: what those parts have in potentials_TB whose opinion changes as they learn; None if there is none.
+    scale_B: c; the reward of a step is r_t = c (R_t - R_{t-1}).
+    parts: each part's own R_T by sentence, without weight and scale, to be logged.
+    learned_TB: the share in potentials_TB of the parts that learn, which changes as they do; None: there are none.
     """
 
-    rewards_TB: Floats
     potentials_TB: Floats
     scale_B: Floats
     parts: dict[str, Floats]
-    learnt_TB: Floats | None = None
+    learned_TB: Floats | None = None
 
 
 class Rewarder:
@@ -56,13 +55,10 @@ class Rewarder:
     def __call__(self, translations: Translations, alpha: float = math.nan) -> Rewards:
         """The rewards of a batch; alpha, the current temperature, is needed for the scale `1/alpha` only."""
         potentials = self.potentials(translations, self.parts)
-        mixed_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
+        mixed_TB = self.mix(potentials)
         scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
-        earned = growth(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()})
-        if not self.learners:
-            return earned
-        learnt_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in self.learners))
-        return dataclasses.replace(earned, learnt_TB=learnt_TB)
+        learned_TB = self.mix({name: potentials[name] for name in self.learners}) if self.learners else None
+        return Rewards(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()}, learned_TB)
 
     def next_rewards(
         self, translations: Translations, candidates_TBK: Any, limits_B: Any, alpha: float = math.nan
@@ -70,8 +66,9 @@ class Rewarder:
         """r(s,a) for K next words of every state of a batch, (T, B, K): exactly what each would earn if it were taken.
 
         The state of step t is a hypothesis's first t - 1 words; r = c (R(state + word) - R(state)). `<eos>` ends the
-        hypothesis, R is its score then; so does any word at the last step allowed, by truncation. candidates_TBK: words
-        by their numbers; `<pad>` and `<bos>`, and what stands behind a hypothesis's end, are no candidates: 0.
+        hypothesis, and R is its score then; any other word at the last allowed step ends it, too, by truncation.
+
+        candidates_TBK: ids; `<pad>`, `<bos>` and what stands behind a hypothesis's end are no candidates, and get 0.
         limits_B: most steps of each sentence. alpha: as in a call.
         """
         if self.learners:
@@ -127,33 +124,31 @@ class Rewarder:
         return low, high
 
     def learn(self, translations: Translations, new: bool = False) -> dict[str, float]:
-        """Let those parts learn that can; what they want logged, as `NAME_KEY`. new: they have not seen it before."""
+        """Let the parts learn that can; return figures to log, as `NAME_KEY`. new: the batch was not there before."""
         figures = {}
         for name in self.learners:
             part, examples = self.parts[name], self.unit_of(name).count(translations).translations
-            if new and hasattr(part, "see"):
-                part.see(examples)
+            if new and hasattr(part, "observe"):
+                part.observe(examples)
             figures.update({f"{name}_{key}": value for key, value in part.learn(examples).items()})
         return figures
 
-    def learnt(self, translations: Translations) -> Floats:
-        """What the parts that learn think now, weighted, (T, B)."""
-        found = self.potentials(translations, self.learners)
-        return np.asarray(sum(self.weights[name] * found[name] for name in found))
+    def learned_potentials(self, translations: Translations) -> Floats:
+        """The share in R_t of the parts that learn, as they are now, (T, B)."""
+        return self.mix(self.potentials(translations, self.learners))
+
+    def mix(self, potentials: dict[str, Floats]) -> Floats:
+        """The weighted sum of some of the parts."""
+        return np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
 
     def state_dict(self) -> dict[str, Any]:
-        """What the parts have learnt, by name."""
+        """What the parts have learned, by name."""
         return {name: part.state_dict() for name, part in self.parts.items() if hasattr(part, "state_dict")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
-        for name, learnt in state.items():
-            self.parts[name].load_state_dict(learnt)
-
-
-def growth(potentials_TB: Floats, scale_B: Floats, parts: dict[str, Floats]) -> Rewards:
-    """Rewards from potentials: r_t = c (R_t - R_{t-1}), with R_0 = 0."""
-    return Rewards(np.diff(potentials_TB, axis=0, prepend=0.0) * scale_B, potentials_TB, scale_B, parts)
+        """Restore `state_dict`."""
+        for name, part in state.items():
+            self.parts[name].load_state_dict(part)
 
 
 def scales(scale: float | str, references: Sequence[Sequence[str]], alpha: float) -> Floats:
@@ -177,7 +172,7 @@ def permute(rewards: Rewards, steps: Sequence[int], permutation: Sequence[int]) 
         times = np.ceil(np.arange(1, n_steps + 1) * n_other / n_steps).astype(np.int64) - 1
         permuted_TB[:n_steps, column] = rewards.potentials_TB[times, other]
         permuted_TB[n_steps:, column] = rewards.potentials_TB[n_other - 1, other]
-    return growth(permuted_TB, rewards.scale_B, rewards.parts)
+    return Rewards(permuted_TB, rewards.scale_B, rewards.parts)
 
 
 def parse_mixture(text: str, where: str) -> dict[str, float]:

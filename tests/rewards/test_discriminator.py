@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards import Numbers, Translations
+from pysimt_sac.rewards import RolloutTensors, Translations
 from pysimt_sac.rewards.choices import ChoiceCounts
 from pysimt_sac.rewards.discriminator import UnsupervisedOptions, UnsupervisedReward, certainty, label_reward
 from tests.rewards.rewarders import make_rewarder
@@ -32,8 +32,8 @@ def translations(words, z, sources=None, embeddings=None, end_z=None):
     source_SB = torch.full((3, size), 5) if sources is None else torch.tensor(sources).expand(3, -1)
     state_BC = torch.ones(size, C) * source_SB[0].unsqueeze(1) / 5
     z_TB = torch.tensor([z, end_z or [0] * size])
-    numbers = Numbers(source_SB, words_TB, state_BC, table[words_TB[1:]], z_TB)
-    return Translations([[str(word)] for word in words], [["x"]] * size, [True] * size, numbers)
+    tensors = RolloutTensors(source_SB, words_TB, state_BC, table[words_TB[1:]], z_TB)
+    return Translations([[str(word)] for word in words], [["x"]] * size, [True] * size, tensors)
 
 
 @pytest.mark.parametrize("discriminator", ["network", "counts"])
@@ -48,7 +48,7 @@ def play(part, updates, generator):
     words = [FREQUENT] * 100 + [RARE]
     z, end_z = torch.randint(K, (2, len(words)), generator=generator).tolist()
     stored = translations(words, z, end_z=end_z)
-    part.see(stored)
+    part.observe(stored)
     figures = {}
     for _ in range(updates):
         figures = part.learn(stored)
@@ -69,7 +69,7 @@ def test_the_rare_choice_earns_more(discriminator, updates, seed):
 
 def test_counts_by_hand():
     part = UnsupervisedReward(UnsupervisedOptions(discriminator="counts"))
-    part.see(translations([FREQUENT, FREQUENT, RARE], [0, 1, 2]))
+    part.observe(translations([FREQUENT, FREQUENT, RARE], [0, 1, 2]))
     # twice, with different labels: (1 + 1) / (2 + 4); once: (1 + 1) / (1 + 4); never for another source: 1 / 4
     found = part(translations([FREQUENT, RARE, RARE], [0, 2, 2], sources=[5, 5, 6]))
     assert found[0].tolist() == pytest.approx([math.log(4 / 3), math.log(8 / 5), 0.0], abs=1e-6)
@@ -80,7 +80,7 @@ def test_nothing_reaches_the_actor():
     table = torch.randn(20, E, generator=torch.Generator().manual_seed(1)).requires_grad_()
     part = UnsupervisedReward(UnsupervisedOptions())
     stored = translations([FREQUENT, RARE], [0, 1], embeddings=table)
-    assert stored.numbers.embedding_TBE.requires_grad  # even if it is handed over with a gradient
+    assert stored.tensors.embedding_TBE.requires_grad  # even if it is handed over with a gradient
     part.learn(stored)
     assert table.grad is None
 
@@ -98,17 +98,17 @@ def test_a_restored_one_goes_on_as_the_other_would_have(discriminator):
     other.load_state_dict(copy.deepcopy(one.state_dict()))
     for rewarder in (one, other):
         rewarder.learn(stored, new=True)
-    assert one.learnt(stored).tolist() == other.learnt(stored).tolist()
+    assert one.learned_potentials(stored).tolist() == other.learned_potentials(stored).tolist()
 
 
-def test_a_mixture_tells_what_was_learnt():
+def test_a_mixture_tells_what_was_learned():
     rewarder = make_rewarder(reward="bleu:0.7,unsup:0.3", discriminator="counts")
     stored = translations([FREQUENT, RARE], [0, 1])
     rewarder.learn(stored, new=True)
     earned = rewarder(stored)
     alone = make_rewarder(reward="bleu")(stored)
-    assert earned.potentials_TB - earned.learnt_TB == pytest.approx(0.7 * alone.potentials_TB)
-    assert earned.learnt_TB == pytest.approx(0.3 * rewarder.parts["unsup"](stored))
+    assert earned.potentials_TB - earned.learned_TB == pytest.approx(0.7 * alone.potentials_TB)
+    assert earned.learned_TB == pytest.approx(0.3 * rewarder.parts["unsup"](stored))
 
 
 def test_many_choices_are_counted_like_few():

@@ -13,27 +13,29 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import REWARD_OPTIONS, RewardOptions, Translations, by_step, permute, reward
 from pysimt_sac.rewards.mixture import parse_mixture
 from tests.rewards.random_texts import random_translations
-from tests.rewards.rewarders import make_rewarder
+from tests.rewards.rewarders import make_rewarder, rewards_of
 
 
 @pytest.mark.parametrize("name", ["bleu", "gleu", "chrf", "ter", "length", "bleu:0.7,chrf:0.3"])
 @pytest.mark.parametrize("shaping", ["padded", "bp", "final"])
 @pytest.mark.parametrize("penalised", ["end", "step"])
-def test_rewards_sum_up_to_the_scaled_score(name, shaping, penalised):
+def test_rewards_sum_up_to_the_scaled_score_and_nothing_is_earned_after_the_end(name, shaping, penalised):
     translations = random_translations(100)
     rewarder = make_rewarder(reward=name, shaping=shaping, length_penalty=0.01, length_penalty_at=penalised)
     found = rewarder(translations)
-    assert found.rewards_TB.sum(0) == pytest.approx(found.scale_B * found.potentials_TB[-1], abs=1e-12)
-    # Exactly, not nearly: no step's reward is anything but the scaled difference of two potentials.
-    before = np.vstack([np.zeros(100), found.potentials_TB[:-1]])
-    assert (found.rewards_TB == found.scale_B * (found.potentials_TB - before)).all()
+    score_B = sum(rewarder.weights[part] * scores_B for part, scores_B in found.parts.items())
+    for column, n_steps in enumerate(translations.steps):
+        rewards_T = rewards_of(found)[:, column]
+        assert rewards_T[:n_steps].sum() == pytest.approx(found.scale_B[column] * score_B[column], abs=1e-12)
+        assert not rewards_T[n_steps:].any()
+        assert found.scale_B[column] == len(translations.references[column])
 
 
 def test_a_mixture_is_the_weighted_sum_and_keeps_its_parts_apart():
     translations = random_translations(20)
     mixed = make_rewarder(reward="bleu:0.7, chrf:0.3")(translations)
     bleu, chrf = (make_rewarder(reward=name)(translations) for name in ("bleu", "chrf"))
-    np.testing.assert_allclose(mixed.rewards_TB, 0.7 * bleu.rewards_TB + 0.3 * chrf.rewards_TB, atol=1e-12)
+    np.testing.assert_allclose(mixed.potentials_TB, 0.7 * bleu.potentials_TB + 0.3 * chrf.potentials_TB, atol=1e-12)
     assert list(mixed.parts) == ["bleu", "chrf"]
     assert mixed.parts["chrf"].tolist() == chrf.potentials_TB[-1].tolist()
 
@@ -161,9 +163,9 @@ def test_permuted_rewards_are_those_of_other_sentences_at_the_same_part_of_their
     potentials = found.potentials_TB
     assert swapped.potentials_TB[:, 0].tolist() == [potentials[1, 1], *[potentials[3, 1]] * 3]
     assert swapped.potentials_TB[:, 1].tolist() == [potentials[0, 0]] * 2 + [potentials[1, 0]] * 2
-    assert swapped.rewards_TB.sum(0) == pytest.approx(potentials[-1, ::-1])
+    assert rewards_of(swapped).sum(0) == pytest.approx(potentials[-1, ::-1])
     same = permute(found, translations.steps, [0, 1])
-    assert (same.rewards_TB == found.rewards_TB).all()
+    assert (same.potentials_TB == found.potentials_TB).all()
 
 
 def test_the_users_own_reward_is_a_function_in_a_file(tmp_path, registry):
@@ -176,7 +178,7 @@ def test_the_users_own_reward_is_a_function_in_a_file(tmp_path, registry):
     )
     rewarder = make_rewarder(reward="different_words", reward_modules=(str(path),), reward_scale=1.0)
     found = rewarder(Translations([["a", "a"], ["a", "b"]], [["x"], ["y"]], [True, False]))
-    assert found.rewards_TB.tolist() == [[0, 0], [0, 1], [0.5, 0]]
+    assert rewards_of(found).tolist() == [[0, 0], [0, 1], [0.5, 0]]
 
 
 @pytest.mark.parametrize(

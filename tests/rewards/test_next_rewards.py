@@ -12,7 +12,7 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import Translations, reward
 from pysimt_sac.rewards.bleu import BleuOptions, BleuReward
 from tests.rewards.random_texts import PIECES, words_of
-from tests.rewards.rewarders import make_rewarder
+from tests.rewards.rewarders import make_rewarder, rewards_of
 from tests.rewards.test_gleu import plain_gleu
 
 TOKENS = ["<pad>", "<bos>", "<eos>", "<unk>", *(piece for piece in PIECES if piece != "<unk>")]
@@ -116,8 +116,7 @@ def test_the_taken_words_earn_what_was_earned(name, unit):
         ids = [TOKENS.index(word) for word in words] + [EOS] * ended
         taken[: len(ids), column, 0] = torch.tensor(ids)
         limits[column] += ended  # what `<eos>` has ended was not cut off
-    earned = rewarder(translations)
-    expected = earned.scale_B * np.diff(earned.potentials_TB, axis=0, prepend=0.0)
+    expected = rewards_of(rewarder(translations))
     np.testing.assert_allclose(rewarder.next_rewards(translations, taken, limits)[..., 0], expected, atol=1e-12)
 
 

@@ -9,7 +9,7 @@ from pysimt_sac.rewards.incremental import ShapingOptions
 from pysimt_sac.rewards.length import LengthReward
 from pysimt_sac.rewards.ter import TerReward
 from tests.rewards.random_texts import random_translations
-from tests.rewards.rewarders import make_rewarder
+from tests.rewards.rewarders import make_rewarder, rewards_of
 
 WORDS = ["a", "b", "cat", "catch", "dogs", "hot"]
 OPTIONS = ShapingOptions()
@@ -87,8 +87,8 @@ def test_length_charges_surplus_at_once_and_lack_at_the_end():
 def test_rewards_do_not_depend_on_which_sentences_share_a_batch(name):
     together = random_translations(30, seed=3)
     rewarder = make_rewarder(reward=name)
-    rewards_TB = rewarder(together).rewards_TB
+    rewards_TB = rewards_of(rewarder(together))
     for column, (words, reference) in enumerate(sentences(together)):
-        alone = rewarder(Translations([words], [reference], [together.ended[column]])).rewards_TB[:, 0]
+        alone = rewards_of(rewarder(Translations([words], [reference], [together.ended[column]])))[:, 0]
         assert rewards_TB[: len(alone), column].tolist() == pytest.approx(alone.tolist(), abs=1e-12)
         assert not rewards_TB[len(alone) :, column].any()
