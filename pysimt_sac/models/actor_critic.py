@@ -55,7 +55,7 @@ class ActorCritic(Algorithm):
         experience = self.collector.collect(behaviour, batch, 0.0, update)
 
         # Both policies at the states of the experience, without dropout, and the rewards that are known
-        hypotheses = experience.words_TB, experience.lengths_B.cpu(), options.support, options.support_least
+        hypotheses = experience.words_TB, experience.lengths_B.cpu(), *options.support_of_step
         with torch.no_grad(), behaviour.training_mode(dropout=False), actor.training_mode(dropout=False):
             delayed_policy = policy_at_steps(behaviour, behaviour.encode(batch), *hypotheses)
             policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)

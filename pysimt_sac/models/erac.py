@@ -53,7 +53,7 @@ class ERAC(Algorithm):
 
         # The policy at the states of the experience, without dropout, over its support; the rewards that are known
         with torch.no_grad(), actor.training_mode(dropout=False):
-            hypotheses = experience.words_TB, experience.lengths_B.cpu(), options.support, options.support_least
+            hypotheses = experience.words_TB, experience.lengths_B.cpu(), *options.support_of_step
             policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)
         known_N, known_NA = support_rewards(actor, self.collector, experience, policy, options.known_reward)
 

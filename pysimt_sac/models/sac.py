@@ -19,18 +19,12 @@ from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import PolicyAtSteps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
-from pysimt_sac.rl.branching import (
-    BranchOptions,
-    branch_metrics,
-    collect_experience,
-    evaluate_policy,
-    known_rewards,
-)  # fmt: skip
+from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_experience, evaluate_policy, known_rewards
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, TargetNetwork, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.critic import Clip, CriticEnsemble, CriticOptions, TargetNetwork, critic_metrics, monte_carlo_returns
 from pysimt_sac.rl.diagnostics import gate_lines
 from pysimt_sac.rl.estimators import FutureWeight, Temperature
-from pysimt_sac.rl.replay import Branches, Experience, ReplayBuffer
+from pysimt_sac.rl.replay import Experience, ReplayBuffer
 from pysimt_sac.rl.setup import RLOptions, Setup
 
 
@@ -46,10 +40,7 @@ class SACOptions:
     tau: float = option(0.005, "Polyak averaging of the critics' target networks", above=0, maximum=1)
     n_critics: int = option(2, "critics; the minimum of their Q counts", minimum=1)
     critic_weight: float | str = option(
-        "auto",
-        "w in Q = r + w f; `auto`: fitted on held-out branches, from 0; 1 without branches",
-        choices=("auto",),
-        minimum=0,
+        "auto", "w in Q = r + w f; `auto`: fitted on held-out branches; 1 without any", choices=("auto",), minimum=0
     )
     target_clip: bool = option(False, "clip the critics' targets to what can still be earned")
     buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
@@ -66,20 +57,21 @@ class SAC(Algorithm):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.options, self.critic_options = setup.read(SACOptions), setup.read(CriticOptions)
-        self.branch_options = setup.read(BranchOptions)
+        options = self.options = setup.read(SACOptions)
+        self.critic_options, self.branch_options = setup.read(CriticOptions), setup.read(BranchOptions)
         self.collector: Collector = Collector(setup)
-        self.critics = CriticEnsemble.build(setup, self.critic_options, self.options.n_critics, self.options.tau)
-        options, device = self.options, self.actor.device
+        self.critics = CriticEnsemble.build(setup, self.critic_options, options.n_critics, options.tau)
+        device, max_len = self.actor.device, self.common.rollout_max_len
         self.temperature = Temperature.build(options.alpha, options.target_entropy, options.alpha_lr, device)
         self.future_weight = FutureWeight(options.critic_weight, self.branch_options.branch_states > 0, device)
-        self.replay = ReplayBuffer(self.options.buffer_size, setup.seed)
+        self.clip = Clip(self.collector.rewarder.bounds, max_len) if options.target_clip else None
+        self.replay = ReplayBuffer(options.buffer_size, setup.seed)
         self.parts = {"collector": self.collector, "critics": self.critics, "replay": self.replay}
         self.parts |= {"temperature": self.temperature, "future_weight": self.future_weight}
-        if self.options.kl_weight:
+        if options.kl_weight:
             frozen = self.parts["pretrained"] = TargetNetwork(self.actor.networks)
             self.pretrained = self.actor.with_networks(frozen.network)
-        setup.log(self.replay.describe_size(setup.batch_size, self.common.rollout_max_len))
+        setup.log(self.replay.describe_size(setup.batch_size, max_len))
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Collect experience; one step of the critics, the actor's loss, and the temperature on replayed experience."""
@@ -91,8 +83,7 @@ class SAC(Algorithm):
             experience = self.replay.sample().to(actor.device)
 
             # The policy at the states of the experience, without dropout, over its support; the rewards that are known
-            support = options.support, options.support_least
-            experience, policy = evaluate_policy(actor, self.collector, experience, *support)
+            experience, policy = evaluate_policy(actor, self.collector, experience, *options.support_of_step)
             known_N, known_NA = known_rewards(experience, policy.steps, options.known_reward)
             held_out_B = self.future_weight.held_out(experience.source_SB)
 
@@ -100,8 +91,7 @@ class SAC(Algorithm):
             returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)
             target_N = returns_N
             if not stage.monte_carlo:
-                longest = self.common.rollout_max_len if self.options.target_clip else None
-                target_N = critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA, longest)
+                target_N = critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA, self.clip)
 
             # Critic loss (Eq. 9); one pass of the critics, before their step, serves their own loss and the actor's
             readouts = critics.readouts(experience, policy.steps)
@@ -111,7 +101,10 @@ class SAC(Algorithm):
             learns_N = ~policy.steps.of_sentences(held_out_B)
             critic_loss = losses.critic_loss(q_IN[:, learns_N], target_N[learns_N])
             if experience.branches is not None:
-                critic_loss = critic_loss + self.branch_loss(experience.branches, policy, readouts, q_INA, held_out_B)
+                learning = experience.branches, policy.steps, readouts, held_out_B, options.known_reward
+                critic_loss = critic_loss + critics.branch_loss(self.future_weight, *learning)
+                experience.branches.overwrite(q_INA, policy.steps)
+                self.metrics |= branch_metrics(experience.branches)
             gradient_norm = critics.step(critic_loss, stage.critic_lr)
             self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
             self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
@@ -128,19 +121,6 @@ class SAC(Algorithm):
                 self.temperature.observe(policy.log_pi_NA)
         self.metrics |= {"alpha": alpha, "critic_weight": self.future_weight.value}
         return ActorLoss(terms, len(policy.steps))
-
-    def branch_loss(
-        self, branches: Branches, policy: PolicyAtSteps, readouts: list[Tensor], q_INA: Tensor, held_out_B: Tensor
-    ) -> Tensor:
-        """Branches tell the critics the order of words, and the actor its Q; some are held out to fit the weight."""
-        rows_M = policy.steps.rows_of(branches.positions_M(len(held_out_B)))
-        q_INA[:, rows_M] = branches.returns_MK
-        future_MK = branches.returns_MK - (branches.rewards_MK if self.critic_options.known_reward else 0.0)
-        predicted_IMK = self.critics.q_of_words(readouts, rows_M, branches.words_MK)
-        held_M = held_out_B[branches.sentences_M]
-        self.future_weight.update(predicted_IMK[:, held_M], future_MK[held_M], branches.valid_MK[held_M])
-        self.metrics |= branch_metrics(branches)
-        return losses.within_state_loss(predicted_IMK[:, ~held_M], future_MK[~held_M], branches.valid_MK[~held_M])
 
     def actor_terms(self, experience: Experience, policy: PolicyAtSteps, q_INA: Tensor) -> dict[str, Tensor]:
         """The terms of the actor's loss; with known choices, over the states that have more than one."""

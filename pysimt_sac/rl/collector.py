@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.rewards import Numbers, Rewarder, Translations, permute
+from pysimt_sac.rewards import Rewarder, RolloutTensors, Translations, permute
 from pysimt_sac.rl.actor import Actor, Encoded, mean_state, repeat_encoded
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Rollout, repeat_batch, roll_out, step_limits
@@ -91,8 +91,8 @@ class Collector:
         if self.rewarder.learners:
             z_TB = torch.randint(self.rewarder.n_labels, rollout.words_TB[1:].shape, generator=generator)
             z_TB = z_TB.to(reference_RB.device)
-            numbers = reward_inputs(actor, encoded, batch[actor.source], rollout.words_TB, z_TB)
-            translations = dataclasses.replace(translations, numbers=numbers)
+            tensors = reward_inputs(actor, encoded, batch[actor.source], rollout.words_TB, z_TB)
+            translations = dataclasses.replace(translations, tensors=tensors)
             if learning:
                 self.reward_metrics = self.rewarder.learn(translations, new=True)
         rewards = self.rewarder(translations, alpha)
@@ -112,7 +112,7 @@ class Collector:
             tensor(rewards.potentials_TB),
             tensor(rewards.scale_B),
             z_TB,
-            None if rewards.learnt_TB is None else tensor(rewards.learnt_TB),
+            None if rewards.learned_TB is None else tensor(rewards.learned_TB),
             created_at_update=update,
         )
 
@@ -148,10 +148,10 @@ class Collector:
         if experience.z_TB is None or experience.learned_TB is None:
             return experience
         words_TB = experience.words_TB
-        numbers = reward_inputs(actor, encoded, experience.source_SB, words_TB, experience.z_TB)
-        translations = Translations.from_ids(words_TB, experience.reference_RB, actor.tokens, numbers)
+        tensors = reward_inputs(actor, encoded, experience.source_SB, words_TB, experience.z_TB)
+        translations = Translations.from_ids(words_TB, experience.reference_RB, actor.tokens, tensors)
         self.reward_metrics = self.rewarder.learn(translations)
-        now_TB = torch.from_numpy(self.rewarder.learnt(translations)).to(words_TB.device, torch.float32)
+        now_TB = torch.from_numpy(self.rewarder.learned_potentials(translations)).to(words_TB.device, torch.float32)
         potentials_TB = experience.potentials_TB + now_TB - experience.learned_TB
         return dataclasses.replace(experience, potentials_TB=potentials_TB, learned_TB=now_TB)
 
@@ -194,9 +194,11 @@ class Collector:
 
 
 @torch.no_grad()
-def reward_inputs(actor: Actor, encoded: Encoded, source_SB: Tensor, words_TB: Tensor, z_TB: Tensor | None) -> Numbers:
+def reward_inputs(
+    actor: Actor, encoded: Encoded, source_SB: Tensor, words_TB: Tensor, z_TB: Tensor | None
+) -> RolloutTensors:
     """What rewards that learn see."""
-    return Numbers(source_SB, words_TB, mean_state(encoded), actor.embed(words_TB[1:]).detach(), z_TB)
+    return RolloutTensors(source_SB, words_TB, mean_state(encoded), actor.embed(words_TB[1:]).detach(), z_TB)
 
 
 def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Tensor | float]:

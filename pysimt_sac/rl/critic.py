@@ -26,8 +26,9 @@ from pysimt_sac.engine.network.output import linear_rows
 from pysimt_sac.errors import UserError
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import PolicyAtSteps
+from pysimt_sac.rl.estimators import FutureWeight
 from pysimt_sac.rl.policy import Support, entropy
-from pysimt_sac.rl.replay import Experience
+from pysimt_sac.rl.replay import Branches, Experience
 from pysimt_sac.rl.rollout import Steps
 from pysimt_sac.rl.setup import Setup
 
@@ -42,6 +43,13 @@ class Stage(NamedTuple):
     trains_actor: bool
     critic_lr: float
     monte_carlo: bool  # the critics' targets are Monte Carlo returns, not bootstrapped
+
+
+class Clip(NamedTuple):
+    """What targets are clipped to: what a reward's potentials, within `bounds`, allow in so many steps."""
+
+    bounds: tuple[float, float]
+    max_steps: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +81,11 @@ class CriticOptions:
     gate_sentences: int = option(
         256, "validation sentences on which the critics are examined before the actor follows them; 0: none", minimum=0
     )
+
+    @property
+    def support_of_step(self) -> tuple[int, float]:
+        """k and least of `rl.policy.find_support`."""
+        return self.support, self.support_least
 
     def stage(self, epoch: int) -> Stage:
         """The critics alone for `critic_pretrain_epochs`, then actor and critics."""
@@ -248,22 +261,38 @@ class CriticEnsemble:
         gamma: float,
         alpha: float | Tensor,
         known_NA: float | Tensor = 0.0,
-        longest: int | None = None,
+        clip: Clip | None = None,
     ) -> Tensor:
         """r_t + gamma V(s_{t+1}), V by the target networks and the policy (Eq. 7 and 8).
 
-        known_NA: the part of Q that is not learned. longest: clip the targets to what can be earned in so many steps.
+        known_NA: the part of Q that is not learned.
         """
         steps = policy.steps
         q_INA = self.q_of_actions(self.readouts(experience, steps, target=True), policy.support, target=True)
         next_values_N = steps.following(losses.soft_value(known_NA + q_INA, policy.log_pi_NA, alpha))
         target_N = losses.td_target(steps.flatten(experience.rewards_TB), next_values_N, steps.ends_N, gamma)
-        if longest is None:
+        if clip is None:
             return target_N
         n_vocab = self.critics[0].dec.out2prob.out_features
-        most_entropy_N = alpha * (longest - 1 - steps.times_N).clamp(min=0) * math.log(n_vocab)
-        before_N = steps.flatten(experience.potentials_before_TB)
-        return losses.clip_target(target_N, before_N, steps.of_sentences(experience.scale_B), most_entropy_N)
+        most_entropy_N = alpha * (clip.max_steps - 1 - steps.times_N).clamp(min=0) * math.log(n_vocab)
+        before_N, scale_N = steps.flatten(experience.potentials_before_TB), steps.of_sentences(experience.scale_B)
+        return losses.clip_target(target_N, before_N, scale_N, most_entropy_N, clip.bounds)
+
+    def branch_loss(
+        self,
+        weight: FutureWeight,
+        branches: Branches,
+        steps: Steps,
+        readouts: list[Tensor],
+        held_out_B: Tensor,
+        known_reward: bool,
+    ) -> Tensor:
+        """Branches tell the critics the order of a state's words; those of held-out sentences fit the weight."""
+        predicted_IMK = self.q_of_words(readouts, branches.rows_M(steps), branches.words_MK)
+        future_MK = branches.returns_MK - branches.rewards_MK if known_reward else branches.returns_MK
+        held_M = held_out_B[branches.sentences_M]
+        weight.update(predicted_IMK[:, held_M], future_MK[held_M], branches.valid_MK[held_M])
+        return losses.within_state_loss(predicted_IMK[:, ~held_M], future_MK[~held_M], branches.valid_MK[~held_M])
 
     def step(self, loss: Tensor, lr: float) -> Tensor:
         """One step of the optimiser; the norm of the gradient before clipping."""

@@ -36,13 +36,20 @@ def soft_returns(rewards_N: Tensor, entropies_N: Tensor, steps: Steps, gamma: fl
     return steps.flatten(torch.stack(returns[::-1]))
 
 
-def clip_target(target_N: Tensor, potential_before_N: Tensor, scale_N: Tensor, most_entropy_N: Tensor) -> Tensor:
-    """Clip a target to what can still be earned: c [0 - R_{t-1}, 1 - R_{t-1}], plus the most entropy above.
+def clip_target(
+    target_N: Tensor,
+    potential_before_N: Tensor,
+    scale_N: Tensor,
+    most_entropy_N: Tensor,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Tensor:
+    """Clip a target to what can still be earned: c [low - R_{t-1}, high - R_{t-1}], plus the most entropy above.
 
-    most_entropy_N: alpha log V (Tmax - t), the most that the entropies of the steps after t can add.
+    most_entropy_N: alpha log V (Tmax - t), the most that the entropies of the steps after t can add. bounds: of R.
     """
-    lowest_N = -scale_N * potential_before_N
-    return target_N.clamp(lowest_N, lowest_N + scale_N + most_entropy_N)
+    low, high = bounds
+    lowest_N, highest_N = scale_N * (low - potential_before_N), scale_N * (high - potential_before_N)
+    return target_N.clamp(lowest_N, highest_N + most_entropy_N)
 
 
 def critic_loss(q_IN: Tensor, target_N: Tensor) -> Tensor:

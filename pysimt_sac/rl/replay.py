@@ -15,6 +15,7 @@ from torch import Tensor
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.rl.policy import Support
+from pysimt_sac.rl.rollout import Steps
 
 STORED_AS = {torch.int64: torch.int32, torch.float64: torch.float32}  # vocabularies are far smaller than 2^31
 IN_USE = {torch.int32: torch.int64}
@@ -42,6 +43,14 @@ class Branches(NamedTuple):
     def positions_M(self, n_sentences: int) -> Tensor:
         """Where the states are in a flattened (T, B) array."""
         return self.times_M * n_sentences + self.sentences_M
+
+    def rows_M(self, steps: Steps) -> Tensor:
+        """Where the states are in the flat order of a batch's steps."""
+        return steps.rows_of(self.positions_M(steps.shape[1]))
+
+    def overwrite(self, q_INA: Tensor, steps: Steps) -> None:
+        """Replace Q of the branched states by their words' returns, in place."""
+        q_INA[:, self.rows_M(steps)] = self.returns_MK
 
 
 class Choices(NamedTuple):
