@@ -8,7 +8,7 @@ longer hypotheses (`growth_by_calling`), which is slow, but the same.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,58 +17,73 @@ from pysimt_sac.rewards.base import Floats, Translations
 from pysimt_sac.rewards.units import Pieces, Prefix, Words
 
 
-class Extension(NamedTuple):
-    """A candidate: where it stands, and the hypothesis in pieces that it leads to; ended: it is `<eos>`."""
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """Candidates for the next words of the states of some translations, by sentence, then by step.
 
-    step: int
-    sentence: int
-    number: int
-    hypothesis: Prefix
-    ended: bool
+    steps, sentences, numbers: where each of them stands in an array of `shape`, (T, B, K). hypotheses: the prefix, in
+    pieces, that it leads to. ended: whether it is `<eos>`.
+    """
 
+    translations: Translations
+    shape: tuple[int, ...]
+    steps: list[int] = dataclasses.field(default_factory=list)
+    sentences: list[int] = dataclasses.field(default_factory=list)
+    numbers: list[int] = dataclasses.field(default_factory=list)
+    hypotheses: list[Prefix] = dataclasses.field(default_factory=list)
+    ended: list[bool] = dataclasses.field(default_factory=list)
 
-def list_extensions(translations: Translations, candidates_TBK: Any, limits_B: Any) -> list[Extension]:
-    """All candidates of all states, by sentence and step; see `Rewarder.next_rewards`."""
-    if not translations.tokens:
-        raise ValueError("translations without their vocabulary; make them by `Translations.from_ids`")
-    candidates, limits = candidates_TBK.tolist(), limits_B.tolist()
-    extensions = []
-    for sentence, (pieces, n_steps) in enumerate(zip(translations.hypotheses, translations.steps, strict=True)):
-        for step in range(n_steps):
-            state = pieces[:step]
-            for number, word in enumerate(candidates[step][sentence]):
-                if word == EOS:
-                    extensions.append(Extension(step, sentence, number, Prefix(state, True), True))
-                elif word not in (PAD, BOS):
-                    longer = Prefix([*state, translations.tokens[word]], step + 1 >= limits[sentence])
-                    extensions.append(Extension(step, sentence, number, longer, False))
-    return extensions
+    @classmethod
+    def of(cls, translations: Translations, candidates_TBK: Any, limits_B: Any) -> "Candidates":
+        """All that are there; see `Rewarder.next_rewards`."""
+        if not translations.tokens:
+            raise ValueError("translations without their vocabulary; make them by `Translations.from_ids`")
+        found, words, limits = (
+            cls(translations, tuple(candidates_TBK.shape)),
+            candidates_TBK.tolist(),
+            limits_B.tolist(),
+        )
+        for sentence, (pieces, n_steps) in enumerate(zip(translations.hypotheses, translations.steps, strict=True)):
+            for step in range(n_steps):
+                state, last = pieces[:step], step + 1 >= limits[sentence]
+                for number, word in enumerate(words[step][sentence]):
+                    if word not in (PAD, BOS):
+                        found.steps.append(step)
+                        found.sentences.append(sentence)
+                        found.numbers.append(number)
+                        is_end = word == EOS
+                        longer = Prefix(state, True) if is_end else Prefix([*state, translations.tokens[word]], last)
+                        found.hypotheses.append(longer)
+                        found.ended.append(is_end)
+        return found
+
+    def spread(self, values_N: Floats) -> Floats:
+        """One number per candidate, where it stands; 0 elsewhere, (T, B, K)."""
+        values_TBK = np.zeros(self.shape)
+        values_TBK[self.steps, self.sentences, self.numbers] = values_N
+        return values_TBK
 
 
 @dataclasses.dataclass(frozen=True)
 class Lookahead:
-    """Prefixes in the unit that is counted, states and what they can become.
+    """Candidates in the unit that is counted: each sentence's reference, its states and what they can become.
 
-    references: by sentence. prefixes: by sentence. before_N, after_N: which of all prefixes in a row are the state and
-    the longer prefix of candidate n. places: where its growth belongs. shape: (T, B, K).
+    before_N, after_N: which of all prefixes in a row are the state and the longer prefix of candidate n.
     """
 
+    candidates: Candidates
     references: list[list[str]]
     prefixes: list[list[Prefix]]
     before_N: list[int]
     after_N: list[int]
-    places: tuple[list[int], list[int], list[int]]
-    shape: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls, translations: Translations, extensions: list[Extension], shape: tuple[int, ...], unit: Pieces | Words
-    ) -> "Lookahead":
-        """The prefixes of some extensions, which stand by sentence and step."""
-        prefixes: list[Prefix] = []
+    def of(cls, candidates: Candidates, unit: Pieces | Words) -> "Lookahead":
+        """The prefixes behind some candidates."""
+        translations, prefixes = candidates.translations, list[Prefix]()
         sizes, before_N, after_N = [0] * len(translations.hypotheses), [], []
-        place = None
-        for step, sentence, _, longer, _ in extensions:
+        state, place = 0, (-1, -1)
+        for step, sentence, longer in zip(candidates.steps, candidates.sentences, candidates.hypotheses, strict=True):
             if place != (step, sentence):
                 place, state = (step, sentence), len(prefixes)
                 prefixes.append(Prefix(translations.hypotheses[sentence][:step], False))
@@ -81,40 +96,23 @@ class Lookahead:
         for size in sizes:
             by_sentence.append(list(counted[first : first + size]))
             first += size
-        return cls(unit.whole(translations.references), by_sentence, before_N, after_N, places_of(extensions), shape)
+        return cls(candidates, unit.whole(translations.references), by_sentence, before_N, after_N)
 
     def growth(self, potentials_P: Floats) -> Floats:
-        """R(prefix + word) - R(prefix) of every candidate, 0 where there is none, (T, B, K)."""
-        growth_TBK = np.zeros(self.shape)
-        growth_TBK[self.places] = potentials_P[self.after_N] - potentials_P[self.before_N]
-        return growth_TBK
+        """R(prefix + word) - R(prefix) of every candidate, from R of all prefixes in a row, (T, B, K)."""
+        return self.candidates.spread(potentials_P[self.after_N] - potentials_P[self.before_N])
 
 
-def growth_by_calling(
-    potentials: Callable[[Translations], Floats],
-    translations: Translations,
-    extensions: list[Extension],
-    shape: tuple[int, ...],
-) -> Floats:
-    """The same for any reward, given its potentials (T, N) at the steps of any translations."""
+def growth_by_calling(potentials: Callable[[Translations], Floats], candidates: Candidates) -> Floats:
+    """The same for any reward, given its potentials (T, N) at the steps of any N translations."""
+    references = candidates.translations.references
     longer = Translations(
-        [extension.hypothesis.words for extension in extensions],
-        [translations.references[extension.sentence] for extension in extensions],
+        [prefix.words for prefix in candidates.hypotheses],
+        [references[sentence] for sentence in candidates.sentences],
         # What is not terminal goes on; the reward is asked what it is worth before `<eos>`.
-        [extension.ended or not extension.hypothesis.terminal for extension in extensions],
+        [ended or not prefix.terminal for ended, prefix in zip(candidates.ended, candidates.hypotheses, strict=True)],
     )
     potentials_TN = potentials(longer)
     from_0 = np.concatenate((np.zeros_like(potentials_TN[:1]), potentials_TN))  # R_0 = 0
-    steps, numbers = np.array([extension.step for extension in extensions]), np.arange(len(extensions))
-    growth_TBK = np.zeros(shape)
-    growth_TBK[places_of(extensions)] = from_0[steps + 1, numbers] - from_0[steps, numbers]
-    return growth_TBK
-
-
-def places_of(extensions: list[Extension]) -> tuple[list[int], list[int], list[int]]:
-    """Where the candidates stand: their steps, their sentences, their numbers."""
-    return (
-        [extension.step for extension in extensions],
-        [extension.sentence for extension in extensions],
-        [extension.number for extension in extensions],
-    )
+    steps_N, columns_N = np.array(candidates.steps), np.arange(len(candidates.steps))
+    return candidates.spread(from_0[steps_N + 1, columns_N] - from_0[steps_N, columns_N])

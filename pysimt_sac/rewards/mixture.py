@@ -15,7 +15,7 @@ from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, ReadOptions, RewardOptions, Translations
-from pysimt_sac.rewards.lookahead import Lookahead, growth_by_calling, list_extensions
+from pysimt_sac.rewards.lookahead import Candidates, Lookahead, growth_by_calling
 from pysimt_sac.rewards.units import Pieces, Words
 
 
@@ -74,16 +74,15 @@ class Rewarder:
         if self.learners:
             what = f"{', '.join(self.learners)} learns from what is sampled, and cannot say what other words would earn"
             raise UserError(what, "[model] reward", "use rewards that do not learn, or another algorithm")
-        extensions, shape = list_extensions(translations, candidates_TBK, limits_B), tuple(candidates_TBK.shape)
-        growth_TBK = np.zeros(shape)
-        if not extensions:
+        candidates = Candidates.of(translations, candidates_TBK, limits_B)
+        growth_TBK = np.zeros(candidates.shape)
+        if not candidates.steps:
             return growth_TBK
         for name, weight in self.weights.items():
             if hasattr(self.parts[name], "next_growth"):
-                lookahead = Lookahead.of(translations, extensions, shape, self.unit_of(name))
-                part_TBK = self.parts[name].next_growth(lookahead)
+                part_TBK = self.parts[name].next_growth(Lookahead.of(candidates, self.unit_of(name)))
             else:
-                part_TBK = growth_by_calling(partial(self.potentials_of, name), translations, extensions, shape)
+                part_TBK = growth_by_calling(partial(self.potentials_of, name), candidates)
             growth_TBK += weight * part_TBK
         scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
         return np.asarray(scale_B[:, None] * growth_TBK)
