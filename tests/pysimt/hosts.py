@@ -7,7 +7,6 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-
 from pysimt_sac.host import pysimt_folder
 
 WHOLE = pysimt_folder() is not None and all(map(find_spec, ("editdistance", "PIL")))
