@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from pysimt_sac import models  # noqa: F401 - registers the models
+from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.engine.config.options import ModelOptions, TrainOptions, options_table
 from pysimt_sac.engine.config.registry import MODELS
 
@@ -16,9 +16,8 @@ def tables() -> str:
     parts = [f"### `[train]`\n\n{options_table(TrainOptions)}", f"### `[model]`\n\n{options_table(ModelOptions)}"]
     models_of: dict[type, list[str]] = {}
     for name, model in MODELS.items.items():
-        for cls in model.option_classes:
+        for cls in (cls for cls in model.option_classes if cls is not ModelOptions):
             models_of.setdefault(cls, []).append(f"`{name}`")
-    del models_of[ModelOptions]
     for cls, names in models_of.items():
         parts.append(f"### `[model]` of {', '.join(names)}\n\n{options_table(cls)}")
     return "\n" + "\n\n".join(parts) + "\n\n"
