@@ -17,19 +17,21 @@ import numpy as np
 import torch
 from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, temporary_folder
 
-from pysimt_sac import models
+from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights
 from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.data.vocabulary import EOS
 from pysimt_sac.engine.training.optim import Optimizer
+from pysimt_sac.hosts.embedded import model_class
+from pysimt_sac.rewards import RewardOptions
 
 PLAIN = "SimultaneousNMT"
 USUAL_LENGTH = 14  # of translations by an actor that was not trained
 
 
 class Board:
-    """Takes what models say about their learning, and forgets it."""
+    """Takes what algorithms say about their learning, and forgets it."""
 
     def say(self, line: str) -> None: ...
 
@@ -53,12 +55,8 @@ class TimedRewarder:
 
 
 def names() -> list[str]:
-    """Every registered model that learns by reinforcement."""
-    return [
-        name
-        for name, model in MODELS.items.items()
-        if issubclass(model, models.RLModel) and model.make_learner is not models.RLModel.make_learner
-    ]
+    """Every registered algorithm that learns by reinforcement."""
+    return [name for name, registered in MODELS.items.items() if RewardOptions in registered.option_classes]
 
 
 class Updater:
@@ -68,7 +66,7 @@ class Updater:
         # Critics beside the actor from the first update on, and no reports: these would be timed, too.
         options = {"critic_pretrain_epochs": 0, "gate_sentences": 0, "health_freq": 1_000_000_000}
         torch.manual_seed(1)
-        self.model = MODELS.get(name)(corpus.options(**({} if name == PLAIN else options)))
+        self.model = model_class(MODELS.get(name))(corpus.options(**({} if name == PLAIN else options)))
         self.model.setup()
         self.model.reset_parameters()
         load_actor(self.model)
@@ -76,8 +74,8 @@ class Updater:
         self.optimizer = Optimizer(self.model.train(), TrainOptions(**PAPER_TRAINING), higher_better=True)
         self.update, self.seconds, self.rewarder = 0, [], None
         if name != PLAIN:
-            player = self.model.learner.player
-            player.rewarder = self.rewarder = TimedRewarder(player.rewarder)
+            collector = self.model.session.algorithm.collector
+            collector.rewarder = self.rewarder = TimedRewarder(collector.rewarder)
 
     def __call__(self, batch) -> float:
         """The update's seconds."""

@@ -9,6 +9,7 @@ import itertools
 import torch
 from torch import nn
 
+from pysimt_sac.engine.data.vocabulary import BOS
 from pysimt_sac.engine.network.nmt import SimultaneousNMT
 
 
@@ -35,7 +36,7 @@ def greedy_step_by_step(model, batch, max_len):
     """Greedy search that keeps every sentence until the last one ends."""
     with torch.no_grad():
         states = model.encode(batch)
-        words, h = model.get_bos(batch.size), None
+        words, h = torch.full((batch.size,), BOS), None
         ended, found = torch.zeros(batch.size, dtype=torch.bool), []
         for _ in range(max_len):
             log_p, h = model.dec.f_next(states, model.dec.get_emb(words), h)
@@ -54,7 +55,7 @@ def beam_step_by_step(model, batch, beam_size, max_len):
         size, k = batch.size, beam_size
         rows = torch.arange(size).repeat_interleave(k)
         states = {name: (s[:, rows], m[:, rows]) for name, (s, m) in model.encode(batch).items()}
-        words, h = model.get_bos(size * k), None
+        words, h = torch.full((size * k,), BOS), None
         total = torch.full((size, k), -torch.inf)
         total[:, 0] = 0.0
         ended = torch.zeros(size, k, dtype=torch.bool)

@@ -20,9 +20,8 @@ def tables() -> str:
     ]
     models_of: dict[type, list[str]] = {}
     for name, model in MODELS.items.items():
-        for cls in model.option_classes:
+        for cls in (cls for cls in model.option_classes if cls is not ModelOptions):
             models_of.setdefault(cls, []).append(f"`{name}`")
-    del models_of[ModelOptions]
     for cls, names in models_of.items():
         parts.append(f"### `[model]` of {', '.join(names)}\n\n{options_table(cls)}")
     return "\n" + "\n\n".join(parts) + "\n\n"

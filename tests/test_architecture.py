@@ -12,11 +12,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Each part may import those below it in its list, and itself; `errors` and `files` are everybody's.
 MAY_IMPORT = {
     "cli": {"commands"},
-    "commands": {"host", "bridge", "models", "rl", "rewards", "engine", "evaluation", "corpora"},
-    "bridge": {"bridge_state", "host", "models", "engine"},
-    "bridge_state": {"engine"},
-    "host": {"bridge", "engine"},
-    "models": {"host", "rl", "rewards", "engine"},
+    "commands": {"hosts", "models", "rl", "rewards", "engine", "evaluation", "corpora"},
+    "hosts": {"models", "rl", "rewards", "engine"},
+    "models": {"rl", "rewards", "engine"},
     "rl": {"rewards", "engine"},
     "rewards": {"engine"},
     "evaluation": {"engine"},
@@ -50,9 +48,78 @@ def test_imports_go_one_way(path):
             assert other in MAY_IMPORT[part] | EVERYBODYS | {part, "__version__"}, f"{part} imports {name}"
 
 
-def test_only_host_and_bridge_import_pysimt():
+def test_only_hosts_import_pysimt():
     guilty = {part_of(path) for path in MODULES for name in imports(path) if re.match(r"pysimt(\.|$)", name)}
-    assert guilty <= {"host", "bridge"}
+    assert guilty == {"hosts"}
+
+
+def test_an_actor_of_pysimts_can_be_had_without_it():
+    for name in ("pysimt_actor", "pysimt_stepper", "network_actor", "session"):
+        assert not [name for name in imports(PACKAGE / f"hosts/{name}.py") if re.match(r"pysimt(\.|$)", name)]
+
+
+def test_no_algorithm_knows_another():
+    for path in (PACKAGE / "models").glob("[!_]*.py"):
+        assert not [name for name in imports(path) if name.startswith("pysimt_sac.models")], path
+
+
+def module_name(path):
+    """`pysimt_sac/rl/losses.py` is pysimt_sac.rl.losses, `pysimt_sac/rl/__init__.py` is pysimt_sac.rl."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def import_graph(modules):
+    """Which module imports which, anywhere in its file. By name: what is imported may be a module or something in it.
+
+    Importing a module runs the packages around it, too; a module's own packages are already running.
+    """
+    texts = {module_name(path): path for path in modules}
+    graph = {}
+    for module, path in texts.items():
+        found = set()
+        for name in imports(path):
+            parts = name.split(".")
+            found.update(".".join(parts[:size]) for size in range(1, len(parts) + 1))
+        graph[module] = {name for name in found & set(texts) if not f"{module}.".startswith(f"{name}.")}
+    return graph
+
+
+def cycles(graph):
+    """The strongly connected components with more than one member: all that can reach each other (Tarjan 1972)."""
+    number, lowest, path, found = {}, {}, [], []
+
+    def visit(node):
+        number[node] = lowest[node] = len(number)
+        path.append(node)
+        for other in sorted(graph[node]):
+            if other not in number:
+                visit(other)
+            if other in path:
+                lowest[node] = min(lowest[node], lowest[other])
+        if lowest[node] == number[node]:
+            component = set(path[path.index(node) :])
+            del path[path.index(node) :]
+            if len(component) > 1:
+                found.append(component)
+
+    for node in sorted(graph):
+        if node not in number:
+            visit(node)
+    return found
+
+
+def test_cycles_are_found():
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}) == [{"a", "b", "c"}]
+    assert cycles({"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": set()}) == []
+
+
+def test_no_import_goes_in_a_circle():
+    """Also not through imports within functions."""
+    graph = import_graph(MODULES)
+    assert "pysimt_sac.hosts.pysimt_actor" in graph["pysimt_sac.hosts.pysimt_host"]
+    assert "pysimt_sac.rl.critic" in graph["pysimt_sac.models.sac"]
+    assert cycles(graph) == []
 
 
 def test_only_the_checkpoint_module_saves_and_loads():

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pysimt_sac import models  # noqa: F401 - registers the models
+from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.cli import main_sac
 from pysimt_sac.corpora.multi30k import text_name
 from pysimt_sac.engine.config.parser import check_config, read_config
+from pysimt_sac.hosts import embedded  # noqa: F401 - registers the plain model
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 CONFIGS = sorted(FOLDER.glob("*.conf"))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pysimt_sac.cli import COMMANDS
+from pysimt_sac.cli import COMMANDS, main
+from pysimt_sac.engine.config.registry import MODELS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -37,6 +38,20 @@ def test_the_two_commands_are_targets_of_the_makefile(target):
 def test_the_files_it_names_exist():
     for name in set(re.findall(r"`((?:docs|experiments|benchmarks|pysimt_sac)/[\w./]+)`", README)):
         assert (ROOT / name).exists(), name
+
+
+def test_the_algorithm_it_shows_trains(toy):
+    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert example in (ROOT / "docs/algorithms.md").read_text()
+    plugin = toy.folder / "my_algorithm.py"
+    plugin.write_text(example)
+    config = toy.config.read_text().replace("model_type: SimultaneousNMT", "model_type: HalfNMT")
+    toy.config.write_text(config.replace("[model]", f"[model]\nplugin_modules: {plugin}"))
+    try:
+        assert main(["train", "-C", str(toy.config), "train.max_epochs:1"]) == 0
+    finally:
+        MODELS.items.pop("HalfNMT", None)
+    assert list(toy.run_folder.glob("halfnmt-*.best.bleu.ckpt"))
 
 
 def test_versions_agree():

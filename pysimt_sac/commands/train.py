@@ -24,7 +24,9 @@ def run(args: argparse.Namespace) -> int:
     from pysimt_sac.hosts import choice
 
     if choice.name() == "pysimt":
-        manager = choice.reserve_device(args.device_id)
+        from pysimt_sac.hosts.pysimt_device import reserve_device
+
+        manager = reserve_device(args.device_id)
         from pysimt_sac.hosts.pysimt_host import train
 
         return train(args, manager)

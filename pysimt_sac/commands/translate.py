@@ -113,9 +113,9 @@ def translate_standard_input(translator: "Translator") -> int:
 
 def translate_in_pysimt(args: argparse.Namespace) -> int:
     """Translate with pysimt's model: splits in its own translator, standard input in the engine's."""
-    from pysimt_sac.hosts import choice
+    from pysimt_sac.hosts.pysimt_device import reserve_device
 
-    manager = choice.reserve_device(args.device_id)
+    manager = reserve_device(args.device_id)
     from pysimt_sac.engine.decoding.translation import Translator
     from pysimt_sac.hosts.pysimt_host import load_translator
     from pysimt_sac.hosts.pysimt_stepper import SearchablePysimtModel

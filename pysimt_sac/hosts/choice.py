@@ -1,13 +1,9 @@
-"""Which host the commands use: pysimt if it is installed, else the embedded engine, unless `PYSIMT_SAC_HOST` says so.
-
-pysimt binds its device when its modules are imported. `reserve_device` therefore comes before `hosts.pysimt_host`.
-"""
+"""Which host commands use: pysimt if it is installed, else the embedded engine, unless `PYSIMT_SAC_HOST` says so."""
 
 import functools
 import importlib.util
 import os
 from pathlib import Path
-from typing import Any
 
 from pysimt_sac import __version__
 from pysimt_sac.errors import UserError
@@ -45,23 +41,3 @@ def describe() -> str:
     import pysimt
 
     return f"pysimt {pysimt.__version__} with pysimt_sac {__version__}"
-
-
-def reserve_device(wanted: str) -> Any:
-    """pysimt's DeviceManager, which knows `cpu` and `[N]gpu` only; then all else of pysimt is imported."""
-    import torch
-    from pysimt.utils.device import DeviceManager
-
-    if wanted.lower() == "auto":
-        wanted = "gpu" if torch.cuda.is_available() else "cpu"
-    try:
-        manager = DeviceManager(wanted)
-        import pysimt_sac.hosts.pysimt_host  # noqa: F401 - to see whether all that pysimt needs is there
-    except RuntimeError as error:
-        raise UserError(str(error), f"-d {wanted}", "pysimt knows cpu and gpu") from error
-    except ModuleNotFoundError as error:
-        todo = f"pip install {error.name}, or set {VARIABLE}=embedded"
-        raise UserError(
-            f"pysimt needs the package {error.name}, which is not installed", pysimt_folder(), todo
-        ) from error
-    return manager

@@ -2,7 +2,7 @@
 
 `register` puts a shell for each algorithm, our metrics, beam search and safe loader where pysimt looks for its own;
 `Loop` is its training loop with warm-up and exact resuming at the ends of epochs; `train` and `load_translator` are
-what its commands call. Import it after `choice.reserve_device`: pysimt binds its device when it is imported.
+what its commands call. Import it after `pysimt_device.reserve_device`: pysimt binds its device when it is imported.
 """
 
 import argparse

@@ -1,1 +1,1 @@
-"""What the algorithms share: rollouts, replay, critics, losses, temperature, slow copies. No algorithm is in here."""
+"""What the algorithms share: actor, rollouts, replay, critics, losses, diagnostics. No algorithm is in here."""

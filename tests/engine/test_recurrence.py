@@ -6,9 +6,9 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pysimt_sac.engine.config.options import ModelOptions
-from pysimt_sac.engine.decoding.stepper import QuickStep
 from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder
 from pysimt_sac.engine.network.recurrence import GRULayer, run_gru_layer
+from pysimt_sac.engine.network.stepper import QuickStep
 
 SIZES = {"emb_dim": 5, "dec_dim": 7, "att_bottleneck": "hid", "out_logic": "deep", "att_temp": 1.7}
 

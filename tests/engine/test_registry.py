@@ -6,21 +6,31 @@ from pysimt_sac.cli import main
 from pysimt_sac.engine.config import registry
 from pysimt_sac.engine.config.registry import METRICS, MODELS, Registry, load_plugin_modules
 from pysimt_sac.errors import UserError
+from tests.models.runs import points
 
-PLUGIN = """
+ALGORITHM = """
 from pysimt_sac.engine.metrics import metric
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.models import MLENMT
+from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 
-@MODELS.register("TwiceNMT")
-class TwiceNMT(MLENMT):
-    def training_loss(self, batch, update, epoch):
-        out = super().training_loss(batch, update, epoch)
-        return {**out, "loss": 2 * out["loss"]}
+@algorithm("TwiceNMT")
+class Twice(Algorithm):
+    def update(self, batch, update, epoch):
+        nll = self.actor.nll(self.actor.encode(batch), batch[self.actor.target])
+        return ActorLoss({"mle": 2 * nll}, int((batch.lengths[self.actor.target] - 1).sum()))
 
 @metric("shortness", higher_better=False)
 def shortness(hypotheses, references):
     return sum(len(line.split()) for line in hypotheses)
+"""
+NETWORK = """
+from pysimt_sac.engine.config.registry import MODELS
+from pysimt_sac.engine.network.nmt import SimultaneousNMT
+
+@MODELS.register("TwiceNMT")
+class TwiceNMT(SimultaneousNMT):
+    def forward(self, batch, uctr=0, ectr=0):
+        out = super().forward(batch)
+        return {**out, "loss": (2 if self.training else 1) * out["loss"]}
 """
 
 
@@ -31,13 +41,32 @@ def forget_plugins():
     MODELS.items, METRICS.items = models, metrics
 
 
-def test_a_file_of_ones_own_adds_a_model_and_a_metric(toy):
+def train(toy, name, *changes):
+    """A run's training and validation losses."""
+    command = ["train", "-C", str(toy.config), "-s", name, "train.max_epochs:1", "train.lr:1e-9", *changes]
+    assert main(command) == 0
+    return [points(toy.folder / f"runs/toy-{name}", curve) for curve in ("train_LOSS", "val_LOSS")]
+
+
+@pytest.mark.parametrize("text", [ALGORITHM, NETWORK], ids=["algorithm", "network"])
+def test_a_file_of_ones_own_adds_a_model(toy, text):
     plugin = toy.folder / "mine.py"
-    plugin.write_text(PLUGIN)
-    changes = [f"model.plugin_modules:{plugin}", "train.model_type:TwiceNMT", "train.eval_metrics:loss,shortness"]
-    assert main(["train", "-C", str(toy.config), "train.max_epochs:1", *changes]) == 0
-    (checkpoint,) = toy.folder.glob("runs/*/twicenmt-*.best.shortness.ckpt")
+    plugin.write_text(text)
+    expected_training, expected_validation = train(toy, "plain")
+    changes = [f"model.plugin_modules:{plugin}", "train.model_type:TwiceNMT"]
+    training, validation = train(toy, "twice", *changes)
+    assert training == pytest.approx({step: 2 * loss for step, loss in expected_training.items()}, rel=1e-4)
+    assert validation == pytest.approx(expected_validation, rel=1e-4)
+    (checkpoint,) = toy.folder.glob("runs/toy-twice/twicenmt-*.best.loss.ckpt")
     assert main(["translate", "-s", "val", "-o", str(toy.folder / "out/x"), str(checkpoint)]) == 0
+
+
+def test_a_file_of_ones_own_adds_a_metric(toy):
+    plugin = toy.folder / "mine.py"
+    plugin.write_text(ALGORITHM)
+    changes = [f"model.plugin_modules:{plugin}", "train.model_type:TwiceNMT", "train.eval_metrics:loss,shortness"]
+    train(toy, "short", *changes)
+    assert len(list(toy.folder.glob("runs/toy-short/twicenmt-*.best.shortness.ckpt"))) == 1
 
 
 def test_names_match_in_any_case_and_the_nearest_is_offered():

@@ -1,4 +1,4 @@
-"""A task that every algorithm must learn, through its real learner and networks, in a second or so.
+"""A task that every algorithm must learn, with its real update and networks, in a second or so.
 
 Sources are of two kinds, said by their first word. Maximum likelihood has taught the actor to begin the translation
 with the kind's bad word, four times out of five; `task_reward.py` pays little for it, at once, and much for the good
@@ -19,6 +19,7 @@ from pysimt_sac.engine.data.corpus import Text
 from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pysimt_sac.engine.decoding.greedy import greedy_search
 from pysimt_sac.engine.training.optim import Optimizer
+from pysimt_sac.hosts.embedded import model_class
 
 SIZES = {"emb_dim": 12, "enc_dim": 12, "dec_dim": 24, "out_logic": "deep", "direction": "src:Text -> trg:Text"}
 REWARD = {"reward": "late", "reward_modules": (str(Path(__file__).with_name("task_reward.py")),), "reward_scale": 1.0}
@@ -55,7 +56,7 @@ def make_model(model_type, seed, **options):
     vocabs = {side: vocabulary(texts) for side, texts in sides.items()}
     train = {"seed": seed, "batch_size": BATCH, "pretrained_file": "an actor"}
     sections = {"train": train, "model": {**TASK, **options}, "data": {}, "vocabulary": {}}
-    model = MODELS.get(model_type)(opts=Options("task.conf", sections), vocabs=vocabs)
+    model = model_class(MODELS.get(model_type))(opts=Options("task.conf", sections), vocabs=vocabs)
     model.setup()
     model.reset_parameters()
     texts = {side: Text(sides[side], vocabs[side], side == "trg") for side in sides}

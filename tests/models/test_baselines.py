@@ -1,4 +1,4 @@
-"""The systems that Soft Actor-Critic is compared with: what each plays and learns from; learning; resuming."""
+"""The systems that Soft Actor-Critic is compared with: what each rolls out and learns from; learning; resuming."""
 
 import math
 
@@ -7,7 +7,8 @@ import torch
 
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
 from pysimt_sac.engine.data.vocabulary import EOS
-from pysimt_sac.models.mrt import different
+from pysimt_sac.models.mrt import unique_columns
+from pysimt_sac.rl import losses
 from tests.models import task
 from tests.models.runs import equal, lines, points, train, train_actor
 
@@ -54,11 +55,11 @@ CHANGES = {
     "ac": [AC, "critic_pretrain_epochs:1", "actor_tau:0.5", "support:6", "gate_sentences:4"],
     "erac": [ERAC, "critic_pretrain_epochs:1", "support:0", "critic_beta1:0.0", "gate_sentences:4"],
 }
-FIGURES = {
-    "reinforce": "earned earned_spread entropy baseline mle_loss gradient_rl gradient_entropy gradient_mle",
-    "reinforce, learnt": "earned baseline baseline_loss gradient_rl",
-    "mixer": "earned baseline baseline_loss sampled_steps gradient_rl gradient_mle",
-    "mrt": "earned candidates gradient_rl gradient_mle",
+METRICS = {
+    "reinforce": "return return_spread entropy baseline mle_loss gradient_rl gradient_entropy gradient_mle",
+    "reinforce, learnt": "return baseline baseline_loss gradient_rl",
+    "mixer": "return baseline baseline_loss sampled_steps gradient_rl gradient_mle",
+    "mrt": "return candidates gradient_rl gradient_mle",
     "ac": "q q_target return td_error entropy critic_loss gradient_rl gradient_mle",
     "erac": "q q_target return td_error entropy critic_loss gradient_rl gradient_mle",
 }
@@ -79,7 +80,7 @@ def test_a_resumed_run_equals_an_undisturbed_one(toy, kind):
     for part in ("model", "weights", "optimizer"):
         assert equal(expected[part], found[part]), part
     assert not equal(expected["weights"], load_state(toy.folder / "runs/toy-mle")[0]["weights"])  # it has learnt
-    for name in f"{FIGURES[kind]} reward_bleu length_ratio sampled_bleu greedy_bleu".split():
+    for name in f"{METRICS[kind]} reward_bleu length_ratio sampled_bleu greedy_bleu".split():
         values = points(whole, f"rl_{name}").values()
         assert values, name
         assert all(value is not None and math.isfinite(value) for value in values), name
@@ -96,93 +97,104 @@ def test_a_scale_by_alpha_needs_an_alpha(toy, pysimt):
     assert "reward_scale" in outcome.error
 
 
-# What each of them plays and learns from
+# What each of them rolls out and learns from
 
 
 def ready(model_type, **options):
-    """A model of the task, its learner and a batch."""
+    """A model of the task, its algorithm and a batch."""
     model, corpus = task.make_model(model_type, seed=1, **options)
     model.load_state_dict(task.actor(1))
     model.register_tensorboard(task.Board())
-    return model, model.learner, corpus[corpus.batches(1)[0]]
+    return model, model.session.algorithm, corpus[corpus.batches(1)[0]]
 
 
 def test_mixers_border_moves_from_each_sentences_end_to_its_beginning():
     lengths_B = torch.tensor([4, 9, 12])  # references of 2, 7 and 10 words
-    _, learner, _ = ready(MIXER)
+    _, algorithm, _ = ready(MIXER)
     expected = {1: [0, 4, 7], 5: [0, 4, 7], 6: [0, 1, 4], 11: [0, 0, 1], 16: [0, 0, 0]}
-    assert {epoch: learner.borders(lengths_B, 77, epoch).tolist() for epoch in expected} == expected
-    _, learner, _ = ready(MIXER, mixer_unit="updates", mixer_every=10, mixer_delta=1)
-    assert [learner.borders(lengths_B, update, 99).tolist() for update in (10, 11)] == [[1, 6, 9], [0, 5, 8]]
+    assert {epoch: algorithm.borders(lengths_B, 77, epoch).tolist() for epoch in expected} == expected
+    _, algorithm, _ = ready(MIXER, mixer_unit="updates", mixer_every=10, mixer_delta=1)
+    assert [algorithm.borders(lengths_B, update, 99).tolist() for update in (10, 11)] == [[1, 6, 9], [0, 5, 8]]
 
 
 def test_mixer_begins_with_the_references_words():
-    _, learner, batch = ready(MIXER, mixer_delta=1)
-    played = []
-    original = learner.player.play
-    learner.player.play = lambda *args, **more: played.append(original(*args, **more)) or played[-1]
-    learner.loss(batch, 1, 1)
-    assert torch.equal(played[0].words_TB[:3], batch["trg"][:3])  # three words, of which the last is sampled
-    assert len(set(map(tuple, played[0].words_TB[3:].t().tolist()))) > 1
-    assert learner.figures["sampled_steps"] < 1
+    _, algorithm, batch = ready(MIXER, mixer_delta=1)
+    collected = []
+    original = algorithm.collector.collect
+    algorithm.collector.collect = lambda *args, **more: collected.append(original(*args, **more)) or collected[-1]
+    algorithm.update(batch, 1, 1)
+    assert torch.equal(collected[0].words_TB[:3], batch["trg"][:3])  # three words, of which the last is sampled
+    assert len(set(map(tuple, collected[0].words_TB[3:].t().tolist()))) > 1
+    assert algorithm.metrics["sampled_steps"] < 1
 
 
 def test_risk_counts_every_candidate_once_and_the_reference_is_one():
     eos = EOS
     words = torch.tensor([[1, 1, 1, 1, 1, 1], [5, 5, 6, 5, 6, 6], [eos, eos, eos, eos, eos, 7]])
-    assert different(words, each=3).tolist() == [0, 2, 3, 4, 5]  # the second is the first; the fourth is another's
-    _, learner, batch = ready(MRT, n_samples=5, lambda_mle=0.5)
-    loss = learner.loss(batch, 1, 1)
+    assert unique_columns(words, each=3).tolist() == [0, 2, 3, 4, 5]  # the second is the first; the fourth is another's
+    _, algorithm, batch = ready(MRT, n_samples=5, lambda_mle=0.5)
+    loss = algorithm.update(batch, 1, 1)
     assert set(loss.terms) == {"rl", "mle"}
-    assert 1 < learner.figures["candidates"] <= 6
-    references = learner.player.last.references
-    assert learner.player.last.hypotheses[::6] == references[::6]
+    assert 1 < algorithm.metrics["candidates"] <= 6
+    references = algorithm.collector.last.references
+    assert algorithm.collector.last.hypotheses[::6] == references[::6]
 
 
 def test_actor_critic_samples_from_the_delayed_actor():
-    model, learner, batch = ready(AC, actor_tau=0.25, critic_pretrain_epochs=0)
-    slow = learner.delayed.model
+    model, algorithm, batch = ready(AC, actor_tau=0.25, critic_pretrain_epochs=0)
+    delayed = algorithm.delayed.network
     with torch.no_grad():
         start = model.dec.emb.weight.clone()
         model.dec.emb.weight += 1
         model.encoders["src"].emb.weight.zero_()
-    played = []
-    original = learner.player.play
-    learner.player.play = lambda actor, *args: played.append(actor) or original(actor, *args)
-    loss = learner.loss(batch, 1, 1)
-    assert played == [slow]
-    torch.testing.assert_close(slow.dec.emb.weight, start + 0.25)
-    assert not torch.equal(slow.encoders["src"].emb.weight, model.encoders["src"].emb.weight)
-    assert not any(parameter.requires_grad for parameter in slow.parameters())
-    assert model.dec is not slow.dec
+    collected = []
+    original = algorithm.collector.collect
+    algorithm.collector.collect = lambda actor, *args: collected.append(actor) or original(actor, *args)
+    loss = algorithm.update(batch, 1, 1)
+    assert [actor.networks for actor in collected] == [delayed]
+    torch.testing.assert_close(delayed["dec"].emb.weight, start + 0.25)
+    assert not torch.equal(delayed["encoders"]["src"].emb.weight, model.encoders["src"].emb.weight)
+    assert not any(parameter.requires_grad for parameter in delayed.parameters())
+    assert model.dec is not delayed["dec"]
     loss.terms["rl"].backward()  # the actor has a gradient, its copy has none
     assert model.dec.emb.weight.grad is not None
-    assert slow.dec.emb.weight.grad is None
+    assert delayed["dec"].emb.weight.grad is None
     assert not any("delayed" in name for name in model.state_dict())
 
 
 def test_actor_critic_copies_shared_weights_once():
-    model, learner, _ = ready_with_tied_weights()
-    slow = learner.delayed.model
-    assert slow.dec.out2prob.weight is slow.dec.emb.weight
-    assert slow.dec.emb.weight is not model.dec.emb.weight
+    model, algorithm, _ = ready_with_tied_weights()
+    delayed = algorithm.delayed.network
+    assert delayed["dec"].out2prob.weight is delayed["dec"].emb.weight
+    assert delayed["dec"].emb.weight is not model.dec.emb.weight
 
 
 def ready_with_tied_weights():
     model, corpus = task.make_model(AC, seed=1, tied_emb="2way")
     model.register_tensorboard(task.Board())
-    return model, model.learner, corpus
+    return model, model.session.algorithm, corpus
 
 
-def test_erac_counts_the_entropy_and_actor_critic_does_not():
+def test_erac_counts_the_entropy_and_actor_critic_does_not(monkeypatch):
+    alphas = []
+    for name in ("actor_loss", "soft_value"):
+        original = getattr(losses, name)
+
+        def record(one, other, alpha, original=original):
+            alphas.append(alpha)
+            return original(one, other, alpha)
+
+        monkeypatch.setattr(losses, name, record)
     for model_type, alpha in ((AC, 0.0), (ERAC, 0.045)):
-        _, learner, _ = ready(model_type)
-        assert learner.alpha == alpha
-        assert len(learner.critics.critics) == 1
+        _, algorithm, batch = ready(model_type, critic_pretrain_epochs=0)
+        algorithm.update(batch, 1, 1)
+        assert alphas == [alpha, alpha]
+        assert len(algorithm.critics.critics) == 1
+        alphas.clear()
 
 
 def test_a_baselines_gradient_stays_in_the_baseline():
-    model, learner, batch = ready(REINFORCE, baseline="learnt")
-    learner.loss(batch, 1, 1)  # the baseline learns in here, the actor does not yet
-    assert learner.learnt.layer.weight.abs().max() > 0
+    model, algorithm, batch = ready(REINFORCE, baseline="learnt")
+    algorithm.update(batch, 1, 1)  # the baseline learns in here, the actor does not yet
+    assert algorithm.learned.layer.weight.abs().max() > 0
     assert all(parameter.grad is None for parameter in model.parameters())

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from pysimt_sac.engine.data.vocabulary import BOS, EOS
-from pysimt_sac.engine.decoding.protocol import select_states
-from pysimt_sac.models import REINFORCENMT
+from pysimt_sac.hosts.embedded import EngineActor, model_class
+from pysimt_sac.models import REINFORCE
 from pysimt_sac.rewards import reward
-from pysimt_sac.rl.losses import policy
-from pysimt_sac.rl.steps import Steps
+from pysimt_sac.rl.actor import select_encoded
+from pysimt_sac.rl.policy import full_policy
+from pysimt_sac.rl.rollout import Steps
 from tests.engine.tiny import tiny_batch, tiny_model
 from tests.models.task import Board
 
@@ -35,7 +36,7 @@ def rewards(translations):
 
 def make(**options):
     more = {"rollout_max_len": 2, "reward": "worth", "reward_scale": 1.0, "lambda_mle": 0.0, "baseline_lr": 0.05}
-    model = tiny_model(n_words=2, seed=3, model_class=REINFORCENMT, **more, **options)
+    model = tiny_model(n_words=2, seed=3, model_class=model_class(REINFORCE), **more, **options)
     model.register_tensorboard(Board())
     return model
 
@@ -47,19 +48,19 @@ def flat_gradient(model, loss):
 
 @functools.cache
 def exact_gradient():
-    """Of minus the expected reward per word of the references, as the learner's loss is."""
+    """Of minus the expected reward per word of the references, as the algorithm's loss is."""
     model = make()
-    batch = tiny_batch(model, SOURCES, REFERENCES)
+    actor, batch = EngineActor.of(model), tiny_batch(model, SOURCES, REFERENCES)
     words_TB = torch.tensor(OUTCOMES).t()
     lengths_B = words_TB.ne(0).sum(0)
     steps, total = Steps.of(lengths_B), 0.0
     for sentence, reference in enumerate(REFERENCES):
-        states = select_states(model.states_of(batch), torch.full((len(OUTCOMES),), sentence))
-        log_pi_NV = policy(model.log_probs(states, words_TB, lengths_B))
+        encoded = select_encoded(actor.encode(batch), torch.full((len(OUTCOMES),), sentence))
+        log_pi_NV = full_policy(actor.log_probs(encoded, words_TB, steps))
         log_pi_N = log_pi_NV.gather(1, steps.flatten(words_TB[1:]).unsqueeze(1)).squeeze(1)
         probabilities = steps.pad(log_pi_N).sum(0).exp()
         assert probabilities.sum().item() == pytest.approx(1, abs=1e-5)
-        tokens = [[model.trg_vocab_tokens[word] for word in words if word > EOS] for words in OUTCOMES]
+        tokens = [[actor.tokens[word] for word in words if word > EOS] for words in OUTCOMES]
         total += (probabilities * torch.tensor([worth(words, reference.split()) for words in tokens])).sum()
     return flat_gradient(model, -total / (2 + 3)).numpy()
 
@@ -69,7 +70,7 @@ def sampled_gradients(baseline, n_samples):
     model = make(baseline=baseline, n_samples=n_samples)
     batch = tiny_batch(model, SOURCES * COPIES, REFERENCES * COPIES)
     model.train()
-    losses = (model.learner.loss(batch, update, 1).terms["rl"] for update in range(1, UPDATES + 1))
+    losses = (model.session.algorithm.update(batch, update, 1).terms["rl"] for update in range(1, UPDATES + 1))
     return np.stack([flat_gradient(model, loss).numpy() for loss in losses]).astype(np.float64)
 
 

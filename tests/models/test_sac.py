@@ -1,4 +1,4 @@
-"""Soft Actor-Critic through the front door: stages, health figures, what is shared and what is not, exact resuming."""
+"""Soft Actor-Critic through the front door: stages, metrics, what is shared and what is not, exact resuming."""
 
 import signal
 from functools import partial
@@ -32,8 +32,8 @@ def test_the_critics_learn_alone_first_and_the_actor_after_them(actor):
     updates = sorted(losses)
     assert losses[updates[0]] == losses[updates[1]]  # the actor has not moved while the critics learnt
     assert losses[updates[2]] != losses[updates[1]]
-    figures = "reward_bleu length_ratio q q_target return td_error entropy critic_loss replay_fill peak_probability"
-    for name in f"{figures} sampled_bleu greedy_bleu explained_variance replay_age".split():
+    metrics = "reward_bleu length_ratio q q_target return td_error entropy critic_loss replay_fill max_probability"
+    for name in f"{metrics} sampled_bleu greedy_bleu explained_variance replay_age".split():
         values = points(folder, f"rl_{name}")
         assert len(values) >= 2
         assert None not in values.values(), name
@@ -51,7 +51,7 @@ def test_the_critics_are_examined_once_before_the_actor_follows_them(actor):
     folder = train(toy, "sac", changes, "train.max_epochs:2")
     assert len(lines(folder, "Gate")) == 1
     assert len(lines(folder, "NOT passed")) == len(lines(folder, "Warning: the actor will follow")) == 1
-    assert len(lines(folder, "Replay memory: at most")) >= 1
+    assert len(lines(folder, "Replay buffer: at most")) >= 1
 
 
 def test_the_warm_up_begins_when_the_actor_begins():
@@ -67,12 +67,12 @@ def test_the_warm_up_begins_when_the_actor_begins():
 def test_critics_can_be_taken_from_another_run(actor):
     toy, changes = actor
     folder = train(toy, "critics", changes, "train.max_epochs:1")
-    expected = load_state(folder)[0]["model"]["learner"]["critics"]["critics"]
+    expected = load_state(folder)[0]["model"]["algorithm"]["critics"]["critics"]
     more = ["model.critic_pretrain_epochs:0", f"model.critics_from:{folder}", "train.max_iterations:1"]
     more.append("model.critic_lr:1e-30")  # so that they are still what they were after the update
-    found = load_state(train(toy, "joint", changes, *more))[0]["model"]["learner"]["critics"]["critics"]
+    found = load_state(train(toy, "joint", changes, *more))[0]["model"]["algorithm"]["critics"]["critics"]
     assert equal(expected, found)
-    one = load_state(train(toy, "one", changes, *more, "model.n_critics:1"))[0]["model"]["learner"]["critics"]
+    one = load_state(train(toy, "one", changes, *more, "model.n_critics:1"))[0]["model"]["algorithm"]["critics"]
     assert equal(expected[:1], one["critics"])
 
 
@@ -136,7 +136,7 @@ def test_permuted_rewards_are_another_run(actor):
         load_state(train(toy, name, changes, "train.max_epochs:1", f"model.permute_rewards:{value}"))[0]
         for name, value in (("right", False), ("permuted", True))
     ]
-    assert not equal(states[0]["model"]["learner"]["critics"], states[1]["model"]["learner"]["critics"])
+    assert not equal(states[0]["model"]["algorithm"]["critics"], states[1]["model"]["algorithm"]["critics"])
 
 
 LEARN = {"support": 2, "critic_pretrain_epochs": 1, "critic_pretrain_lr": 0.01, "critic_lr": 0.01, "tau": 0.05}

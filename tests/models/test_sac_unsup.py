@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
-from pysimt_sac.models.sac_unsup import aligned_steps, following_words, mean_of_others, oracle_q
+from pysimt_sac.models.sac_unsup import aligned_steps, mean_of_others, oracle_q, reference_words
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.losses import Support
+from pysimt_sac.rl.policy import Support, full_policy
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.steps import Steps
+from pysimt_sac.rl.rollout import Steps
 from tests.models import task
 from tests.models.runs import equal, points, train, train_actor
 
@@ -20,15 +20,15 @@ def experience(words, reference):
     """One sentence each, `<bos>` 1 ... `<eos>` 2."""
     words_TB, reference_RB = (torch.tensor(ids).unsqueeze(1) for ids in (words, reference))
     nothing = torch.zeros(len(words) - 1, 1)
-    return Experience(reference_RB, reference_RB, words_TB, nothing, torch.ones(1), torch.tensor([True]))
+    return Experience(reference_RB, reference_RB, words_TB, nothing, torch.ones(1))
 
 
 def test_the_reference_is_laid_beside_the_translation():
     longer = experience([1, 5, 6, 7, 8, 2], [1, 5, 9, 7, 2])
-    assert following_words(longer).flatten().tolist() == [5, 9, 7, 2, 0]
+    assert reference_words(longer).flatten().tolist() == [5, 9, 7, 2, 0]
     assert aligned_steps(longer).flatten().tolist() == [True, True, False, True, False]
     shorter = experience([1, 5, 2], [1, 5, 9, 7, 2])
-    assert following_words(shorter).flatten().tolist() == [5, 9]
+    assert reference_words(shorter).flatten().tolist() == [5, 9]
     assert aligned_steps(shorter).flatten().tolist() == [True, True]
 
 
@@ -45,7 +45,7 @@ def test_the_mean_of_the_others_at_the_same_step():
     assert mean_of_others(returns, steps).tolist() == [2.5, 2.0, 1.5, 5.5, 5.0, 4.5, 0.0]
 
 
-def learner_after(updates=1, **options):
+def model_after(updates=1, **options):
     model, corpus = task.make_model("SACUnsupNMT", 1, reward="unsup", **options)
     model.load_state_dict(task.actor(1))
     model.register_tensorboard(task.Board())
@@ -56,10 +56,10 @@ def learner_after(updates=1, **options):
 
 @pytest.mark.parametrize("options", [{}, {"oracle": "return", "discriminator": "counts"}], ids=["gold", "return"])
 def test_the_reward_reaches_the_actor_and_the_discriminator_does_not(options):
-    model, batch = learner_after(5, **options)
-    term = model.learner.loss(batch, 6, 1).terms["rl"]
-    assert model.gradient_norm(term) > 1e-4
-    discriminator = model.learner.discriminator
+    model, batch = model_after(5, **options)
+    term = model.session.algorithm.update(batch, 6, 1).terms["rl"]
+    assert model.session.gradient_norm(term) > 1e-4
+    discriminator = model.session.algorithm.discriminator
     if discriminator.network is not None:
         before = [weight.detach().clone() for weight in discriminator.network.parameters()]
         for weight in discriminator.network.parameters():
@@ -71,11 +71,11 @@ def test_the_reward_reaches_the_actor_and_the_discriminator_does_not(options):
 
 def test_a_constant_q_moves_nothing():
     logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    log_pi = losses.policy(logits.log_softmax(-1))
+    log_pi = full_policy(logits.log_softmax(-1))
     (gradient,) = torch.autograd.grad(losses.actor_loss(log_pi, torch.full((1, 6, 9), 3.0), 0.0), logits)
     assert gradient.abs().max() < 1e-6
     q = torch.randn(1, 6, 9, generator=torch.Generator().manual_seed(1))
-    (gradient,) = torch.autograd.grad(losses.actor_loss(losses.policy(logits.log_softmax(-1)), q, 0.0), logits)
+    (gradient,) = torch.autograd.grad(losses.actor_loss(full_policy(logits.log_softmax(-1)), q, 0.0), logits)
     assert gradient.abs().max() > 1e-3
 
 

@@ -1,4 +1,4 @@
-"""Running things on either host. Each in a process of its own, because a process has one host."""
+"""Running commands on either host. Each in a process of its own: what a process has chosen, it keeps."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from pysimt_sac.host import pysimt_folder
+from pysimt_sac.hosts.choice import pysimt_folder
 
 WHOLE = pysimt_folder() is not None and all(map(find_spec, ("editdistance", "PIL")))
 NEEDS_PYSIMT = [

@@ -1,6 +1,6 @@
 """pysimt itself as the oracle: same weights and batch, same loss, gradients, log-probabilities and greedy output.
 
-Run by `make test-pysimt PYSIMT=path`, in processes of their own, because a process has one host.
+Run by `make test-pysimt PYSIMT=path`, in processes of their own: pysimt must be imported after its device is chosen.
 """
 
 import json
@@ -52,40 +52,44 @@ print(json.dumps({
 """
 
 
-# The host's own model of a checkpoint; ours computes all steps in one pass, pysimt's one after the other.
+# One checkpoint in both hosts' models and actors; ours computes all steps in one pass, pysimt's one after the other.
 SCORE = """
 import json, sys
 import torch
-from pysimt_sac import host
+from pysimt_sac.hosts.pysimt_device import reserve_device
+reserve_device("cpu")
+from pysimt.config import Options
 from pysimt_sac.engine.checkpoint import load_checkpoint
+from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.decoding.translation import load_model
+from pysimt_sac.hosts import pysimt_host
+from pysimt_sac.hosts.embedded import EngineActor
+from pysimt_sac.hosts.pysimt_actor import PysimtActor
+from pysimt_sac.rl.rollout import Steps
 checkpoint, source, target, *overrides = sys.argv[1:]
 overrides.append("train.model_type:MLENMT")
-if host.name() == "pysimt":
-    host.reserve_device("cpu")
-    from pysimt_sac import bridge
-    from pysimt.config import Options
-    loaded = load_checkpoint(checkpoint)
-    bridge.register()
-    model = bridge.models.MLENMT(opts=Options.from_dict(loaded.options, overrides))
-    model.setup(is_train=False)
-    model.load_state_dict(loaded.weights)
-    assert not hasattr(model.dec, "unroll")
-else:
-    import pysimt_sac.models
-    from pysimt_sac.engine.decoding.translation import load_model
-    model = load_model(load_checkpoint(checkpoint), torch.device("cpu"), overrides)
-    assert hasattr(model.dec, "unroll")
-scores = []
+loaded = load_checkpoint(checkpoint)
+pysimt_host.register()
+theirs = pysimt_host.models.MLENMT(opts=Options.from_dict(loaded.options, overrides))
+theirs.setup(is_train=False)
+theirs.load_state_dict(loaded.weights)
+ours = load_model(loaded, torch.device("cpu"), overrides)
+actors = {"pysimt": PysimtActor.of(theirs), "embedded": EngineActor.of(ours)}
+assert type(theirs.dec).__module__.startswith("pysimt.")
+assert actors["pysimt"].tokens == list(actors["embedded"].tokens)
+scores = {name: [] for name in actors}
 for precision in (torch.float32, torch.float64):
-    model.eval().to(precision)
-    scores.append([])
-    for line, translation in zip(open(source), open(target)):
-        batch = {
-            model.sl: torch.tensor(model.src_vocab.sent_to_idxs(line)).unsqueeze(1),
-            model.tl: torch.tensor(model.trg_vocab.sent_to_idxs(translation, explicit_bos=True)).unsqueeze(1),
-        }
-        log_p_NV = model.log_probs(model.states_of(batch), batch[model.tl])
-        scores[-1].append(log_p_NV.gather(1, batch[model.tl][1:]).sum().item())
+    for name, actor in actors.items():
+        actor.networks.eval().to(precision)
+        scores[name].append([])
+        for line, translation in zip(open(source), open(target)):
+            batch = Batch({
+                "src": torch.tensor(ours.src_vocab.sent_to_idxs(line)).unsqueeze(1),
+                "trg": torch.tensor(ours.trg_vocab.sent_to_idxs(translation, explicit_bos=True)).unsqueeze(1),
+            })
+            steps = Steps.of(batch.lengths["trg"])
+            log_p_NV = actor.log_probs(actor.encode(batch), batch["trg"], steps)
+            scores[name][-1].append(log_p_NV.gather(1, batch["trg"][1:]).sum().item())
 print(json.dumps(scores))
 """
 
@@ -108,10 +112,8 @@ def assert_same_translations_and_scores(checkpoint, folder, source, target, over
     greedy = [translation(folder / host, split="some") for host in ("pysimt", "embedded")]
     assert greedy[0] == greedy[1]
     assert len(set(greedy[0])) > 1
-    theirs, ours = (
-        json.loads(run_python(SCORE, checkpoint, source, target, *overrides, PYSIMT_SAC_HOST=host).splitlines()[-1])
-        for host in ("pysimt", "embedded")
-    )
+    scores = json.loads(run_python(SCORE, checkpoint, source, target, *overrides).splitlines()[-1])
+    theirs, ours = scores["pysimt"], scores["embedded"]
     assert len(ours[0]) == len(greedy[0])
     assert ours[0] == pytest.approx(theirs[0], rel=1e-5)
     assert ours[1] == pytest.approx(theirs[1], abs=1e-9)

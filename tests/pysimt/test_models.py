@@ -95,3 +95,34 @@ def test_a_model_fine_tunes_the_other_hosts_actor_for_fifty_updates_and_translat
     (log,) = run.glob("*.log")
     expected = "Host: pysimt 1.0.0 with pysimt_sac " if host == "pysimt" else "Host: embedded engine of pysimt_sac "
     assert expected in log.read_text().splitlines()[0]
+
+
+PLUGIN = """
+from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
+
+@algorithm("TwiceNMT")
+class Twice(Algorithm):
+    def update(self, batch, update, epoch):
+        nll = self.actor.nll(self.actor.encode(batch), batch[self.actor.target])
+        return ActorLoss({"mle": 2 * nll}, int((batch.lengths[self.actor.target] - 1).sum()))
+"""
+
+
+@pytest.mark.parametrize("host", OTHER)
+def test_an_algorithm_from_a_users_file_trains_and_translates_on_both_hosts(toys, host):
+    toy, actors = toys
+    plugin = toy.folder / f"mine_{host}.py"
+    plugin.write_text(PLUGIN)
+    still = [f"train.pretrained_file:{actors[host]}", "train.lr:1e-9", "train.max_epochs:1", "model.dropout_emb:0"]
+    named = [f"model.plugin_modules:{plugin}", "train.model_type:TwiceNMT"]
+    losses = {}
+    for name, changes in (("once", ["train.model_type:MLENMT"]), ("twice", named)):
+        run = train(host, toy, f"{name}-{host}", *still, *changes)
+        (curves,) = run.glob("*.scalars.jsonl")
+        points = [json.loads(line) for line in curves.read_text().splitlines()]
+        losses[name] = {point["step"]: point["value"] for point in points if point["name"] == "train_LOSS"}
+    assert losses["twice"] == pytest.approx({step: 2 * loss for step, loss in losses["once"].items()}, rel=1e-3)
+    (checkpoint,) = run.glob("*.best.bleu.ckpt")
+    out = toy.folder / f"out/twice-{host}"
+    pysimt_commands(host, translating(checkpoint, out, "-x", f"model.plugin_modules:{plugin}"))
+    assert any(translation(out))

@@ -13,9 +13,8 @@ pytestmark = NEEDS_PYSIMT
 # Dies like a killed process when the loop calls a function of pysimt's for the N-th time, before or after it.
 DIE = """
 import os, sys
-from pysimt_sac import host
-host.reserve_device("cpu")
-from pysimt_sac import bridge
+from pysimt_sac.hosts.pysimt_device import reserve_device
+reserve_device("cpu")
 from pysimt import mainloop, monitor
 owner, name, when, number = sys.argv[1:5]
 place = {"loop": mainloop.MainLoop, "monitor": monitor.Monitor}[owner]

@@ -25,9 +25,9 @@ PAST_THE_END = """
 import json
 from types import SimpleNamespace
 import torch
-from pysimt_sac import host
-host.reserve_device("cpu")
-from pysimt_sac import bridge
+from pysimt_sac.hosts.pysimt_device import reserve_device
+reserve_device("cpu")
+from pysimt_sac.hosts import pysimt_host
 from pysimt.translators import BeamSearch
 
 NAMES = ["<pad>", "<bos>", "<eos>", "<unk>", "A", "B"]
@@ -53,14 +53,14 @@ decoder = SimpleNamespace(
 model = SimpleNamespace(
     dec=decoder, trg_vocab=Vocabulary(), cache_enc_states=lambda batch: None, parameters=lambda: iter([P]),
     get_enc_state_dict=lambda: {"src": (torch.zeros(1, 1, 1), None)}, get_bos=lambda n: torch.ones(n).long(),
-    opts=SimpleNamespace(train={}, filename=""),
+    opts=SimpleNamespace(train={}, filename=""), sl="src", src_vocab=Vocabulary(), load_data=None,
 )
 
 class Loader(list):
     batch_sampler, dataset = SimpleNamespace(batch_size=1), [None]
 
 found = {}
-for name, search in (("theirs", BeamSearch), ("ours", bridge.EngineSearch)):
+for name, search in (("theirs", BeamSearch), ("ours", pysimt_host.EngineSearch)):
     searching = search(model, Loader([Batch()]), "", 1, max_len=3)
     searching.beam_size = 2
     found[name] = searching.run()[0][0]

@@ -9,9 +9,10 @@ import torch
 
 from pysimt_sac.engine.data.vocabulary import BOS, EOS
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.replay import Experience, Replay
-from pysimt_sac.rl.steps import Steps
-from pysimt_sac.rl.targets import move_towards
+from pysimt_sac.rl.critic import polyak_update
+from pysimt_sac.rl.policy import find_support, full_policy, restricted_policy
+from pysimt_sac.rl.replay import Experience, ReplayBuffer
+from pysimt_sac.rl.rollout import Steps
 
 A, B, VOCABULARY = 4, 5, 6
 ALPHA, BATCH = 0.05, 16
@@ -19,7 +20,7 @@ ALPHA, BATCH = 0.05, 16
 
 def roll_out(logits_SV, generator, update):
     """Two words from the table's policy; a state is the word before, and `<eos>` at once is worth nothing."""
-    pi_SV = losses.policy(logits_SV.detach().log_softmax(-1)).exp()
+    pi_SV = full_policy(logits_SV.detach().log_softmax(-1)).exp()
     words = [torch.full((BATCH,), BOS)]
     for _ in range(2):
         words.append(torch.multinomial(pi_SV[words[-1]], 1, generator=generator).squeeze(1))
@@ -28,18 +29,17 @@ def roll_out(logits_SV, generator, update):
     first, second = 0.3 * words[1].eq(A).float(), words[1].eq(B).float()
     potentials_TB = torch.stack((first, first + second))
     words_TB = torch.stack(words)
-    ended_B = words_TB.eq(EOS).any(0)
-    return Experience(words_TB, words_TB, words_TB, potentials_TB, torch.ones(BATCH), ended_B, born=update)
+    return Experience(words_TB, words_TB, words_TB, potentials_TB, torch.ones(BATCH), created_at_update=update)
 
 
 def learn(gamma, seed, updates=300, support=0):
     generator = torch.Generator().manual_seed(seed)
-    replay = Replay(20, seed)
+    replay = ReplayBuffer(20, seed)
     logits_SV = torch.zeros(VOCABULARY, VOCABULARY)
     logits_SV[BOS, A] = 2.0
     logits_SV.requires_grad_()
     q_ISV = (0.1 * torch.randn(2, VOCABULARY, VOCABULARY, generator=generator)).requires_grad_()
-    slow_ISV = q_ISV.detach().clone()
+    target_ISV = q_ISV.detach().clone()
     optimizers = [torch.optim.Adam([logits_SV], lr=0.03), torch.optim.Adam([q_ISV], lr=0.03)]
     for update in range(updates):
         replay.add(roll_out(logits_SV, generator, update))
@@ -48,14 +48,14 @@ def learn(gamma, seed, updates=300, support=0):
         states_N, taken_N = steps.flatten(experience.words_TB[:-1]), steps.flatten(experience.words_TB[1:])
         log_p_NV, every_N = logits_SV.log_softmax(-1)[states_N], torch.arange(len(steps))
         if support:
-            chosen = losses.find_support(log_p_NV, taken_N, support)
-            log_pi_NA = losses.restricted_policy(log_p_NV, chosen)
+            chosen = find_support(log_p_NV, taken_N, support)
+            log_pi_NA = restricted_policy(log_p_NV, chosen)
             words_NA = chosen.words_NK
         else:
-            log_pi_NA, words_NA = losses.policy(log_p_NV), torch.arange(VOCABULARY).expand(len(steps), -1)
-        q_INA, slow_INA = (table[:, states_N].gather(2, words_NA.expand(2, -1, -1)) for table in (q_ISV, slow_ISV))
+            log_pi_NA, words_NA = full_policy(log_p_NV), torch.arange(VOCABULARY).expand(len(steps), -1)
+        q_INA, target_INA = (table[:, states_N].gather(2, words_NA.expand(2, -1, -1)) for table in (q_ISV, target_ISV))
         with torch.no_grad():
-            values_N = losses.soft_value(slow_INA, log_pi_NA, ALPHA)
+            values_N = losses.soft_value(target_INA, log_pi_NA, ALPHA)
             target_N = losses.td_target(
                 steps.flatten(experience.rewards_TB), steps.following(values_N), steps.ends_N, gamma
             )
@@ -66,8 +66,8 @@ def learn(gamma, seed, updates=300, support=0):
         loss.backward()
         for optimizer in optimizers:
             optimizer.step()
-        move_towards([slow_ISV], [q_ISV], 0.1)
-    return losses.policy(logits_SV.log_softmax(-1))[BOS].exp().tolist()
+        polyak_update([target_ISV], [q_ISV], 0.1)
+    return full_policy(logits_SV.log_softmax(-1))[BOS].exp().tolist()
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

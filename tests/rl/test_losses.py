@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.steps import Steps
+from pysimt_sac.rl.policy import find_support, full_policy, restricted_policy
+from pysimt_sac.rl.rollout import Steps
 
 LOG = math.log
 PI = torch.tensor([[0.5, 0.25, 0.25], [0.8, 0.1, 0.1]])
@@ -17,63 +18,14 @@ H0 = 0.5 * LOG(2) + 0.5 * LOG(4)
 H1 = -(0.8 * LOG(0.8) + 0.2 * LOG(0.1))
 
 
-def test_the_policy_leaves_out_padding_and_beginning():
-    log_p = torch.tensor([[0.3, 0.2, 0.1, 0.25, 0.15]]).log()
-    found = losses.policy(log_p).exp()
-    assert found[0].tolist() == pytest.approx([0, 0, 0.2, 0.5, 0.3])
-    assert losses.entropy(losses.policy(log_p)).item() == pytest.approx(
-        -sum(p * LOG(p) for p in (0.2, 0.5, 0.3)), abs=1e-6
-    )
-
-
-def test_the_policy_stands_even_where_nearly_all_weight_is_on_padding():
-    logits = torch.tensor([[60.0, 60.0, 1.0, 2.0, 1.0]])
-    assert losses.policy(logits.log_softmax(-1)).exp()[0, 2:].tolist() == pytest.approx(
-        torch.tensor([1.0, 2.0, 1.0]).softmax(0).tolist(), abs=1e-5
-    )
-
-
-def test_the_support_is_the_likeliest_words_and_the_taken_one():
-    p = torch.tensor([[0.4, 0.3, 0.05, 0.1, 0.15], [0.4, 0.3, 0.05, 0.1, 0.15]])
-    support = losses.find_support(p.log(), torch.tensor([2, 3]), k=2)
-    assert support.words_NK.tolist() == [[4, 3, 2], [4, 3, 3]]
-    assert support.valid_NK.tolist() == [[True, True, True], [True, True, False]]
-    found = losses.restricted_policy(p.log(), support).exp()
-    assert found[0].tolist() == pytest.approx([0.5, 1 / 3, 1 / 6])
-    assert found[1].tolist() == pytest.approx([0.6, 0.4, 0.0])
-    expected = -(0.6 * LOG(0.6) + 0.4 * LOG(0.4))
-    assert losses.entropy(losses.restricted_policy(p.log(), support))[1].item() == pytest.approx(expected)
-
-
-def test_unlikely_words_may_be_left_out_of_the_support_but_not_the_taken_one():
-    p = torch.tensor([[0.0, 0.0, 0.6, 0.3, 0.1], [0.0, 0.0, 0.6, 0.3, 0.1]])
-    support = losses.find_support(p.log(), torch.tensor([4, 2]), k=2, least=0.4)
-    assert support.words_NK.tolist() == [[2, 3, 4], [2, 3, 2]]
-    assert support.valid_NK.tolist() == [[True, False, True], [True, False, False]]
-    shifted = losses.find_support(p.log() + 7, torch.tensor([4, 3]), k=2, least=0.4)  # logits will do
-    assert shifted.valid_NK.tolist() == [[True, False, True], [True, True, False]]
-
-
-def test_the_policy_on_a_support_needs_neither_other_words_nor_normalised_scores():
-    logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
-    support = losses.find_support(logits, torch.tensor([2, 3, 4, 5, 6, 7]), k=3)
-    alone = losses.policy_on_support(logits.gather(1, support.words_NK), support)
-    whole = losses.restricted_policy(logits.log_softmax(-1), support)
-    torch.testing.assert_close(alone[support.valid_NK], whole[support.valid_NK])
-
-
 def test_a_support_of_all_words_is_the_whole_policy():
     log_p = torch.randn(6, 9, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
     q = torch.randn(2, 6, 9, generator=torch.Generator().manual_seed(1))
-    support = losses.find_support(log_p, torch.tensor([2, 3, 4, 5, 6, 7]), k=50)
+    support = find_support(log_p, torch.tensor([2, 3, 4, 5, 6, 7]), k=50)
     q_support = q.gather(2, support.words_NK.expand(2, -1, -1))
     for equation in (losses.actor_loss, lambda log_pi, q, alpha: losses.soft_value(q, log_pi, alpha)):
-        whole = equation(losses.policy(log_p), q, ALPHA)
-        torch.testing.assert_close(equation(losses.restricted_policy(log_p, support), q_support, ALPHA), whole)
-
-
-def test_entropy():
-    assert losses.entropy(LOG_PI).tolist() == pytest.approx([H0, H1])
+        whole = equation(full_policy(log_p), q, ALPHA)
+        torch.testing.assert_close(equation(restricted_policy(log_p, support), q_support, ALPHA), whole)
 
 
 def test_soft_value():
@@ -269,13 +221,13 @@ def test_the_temperatures_loss_moves_the_temperature_alone():
 def test_words_outside_the_support_get_no_gradient_and_no_gradient_is_nan():
     logits = leaf(torch.tensor([[5.0, 4.0, 1.0, 2.0, 3.0, 0.5], [5.0, 4.0, 1.0, 2.0, 3.0, 0.5]]))
     log_p = logits.log_softmax(-1)
-    support = losses.find_support(log_p, torch.tensor([5, 4]), k=2)  # words 4, 3, 5; then 4, 3
+    support = find_support(log_p, torch.tensor([5, 4]), k=2)  # words 4, 3, 5; then 4, 3
     q = torch.tensor([1.0, 0.0, 2.0]).expand(2, 2, 3)
-    losses.actor_loss(losses.restricted_policy(log_p, support), q, ALPHA).backward()
+    losses.actor_loss(restricted_policy(log_p, support), q, ALPHA).backward()
     torch.testing.assert_close(logits.grad[:, :3], torch.zeros(2, 3))
     assert logits.grad[0, 3:].abs().min() > 0
     assert logits.grad[1, 5] == 0  # valid only where it was taken
     whole = leaf(logits.detach())
-    losses.actor_loss(losses.policy(whole.log_softmax(-1)), torch.zeros(2, 2, 6), ALPHA).backward()
+    losses.actor_loss(full_policy(whole.log_softmax(-1)), torch.zeros(2, 2, 6), ALPHA).backward()
     assert whole.grad.isfinite().all()
     assert whole.grad[:, :2].abs().max() < 1e-6

@@ -5,7 +5,7 @@ import io
 import pytest
 import torch
 
-from pysimt_sac.rl.replay import Experience, Replay, bytes_needed
+from pysimt_sac.rl.replay import Experience, ReplayBuffer, bytes_needed
 
 
 def experience(number, size=2, source=3, reference=4, steps=5, labels=False):
@@ -16,32 +16,31 @@ def experience(number, size=2, source=3, reference=4, steps=5, labels=False):
         words_TB=torch.full((steps + 1, size), number),
         potentials_TB=torch.rand(steps, size, generator=torch.Generator().manual_seed(number), dtype=torch.float64),
         scale_B=torch.full((size,), float(number)),
-        ended_B=torch.tensor([True, False] * (size // 2)),
         z_TB=torch.full((steps, size), number) if labels else None,
-        learnt_TB=torch.full((steps, size), 0.5 * number) if labels else None,
-        born=number,
+        learned_TB=torch.full((steps, size), 0.5 * number) if labels else None,
+        created_at_update=number,
     )
 
 
 def numbers(replay):
-    return sorted(entry.born for entry in replay.entries)
+    return sorted(entry.created_at_update for entry in replay.entries)
 
 
 def test_the_oldest_makes_room():
-    replay = Replay(3, seed=1)
+    replay = ReplayBuffer(3, seed=1)
     for number in range(1, 6):
         replay.add(experience(number))
     assert len(replay) == 3
     assert numbers(replay) == [3, 4, 5]
-    assert replay.mean_age(update=10) == pytest.approx((7 + 6 + 5) / 3)
+    assert replay.metrics(update=10) == pytest.approx({"replay_fill": 1, "replay_age": (7 + 6 + 5) / 3})
 
 
 def test_drawing_is_uniform_and_repeats_with_its_seed():
     def draws(seed, amount=900):
-        replay = Replay(3, seed)
+        replay = ReplayBuffer(3, seed)
         for number in range(3):
             replay.add(experience(number))
-        return [replay.sample().born for _ in range(amount)]
+        return [replay.sample().created_at_update for _ in range(amount)]
 
     assert draws(1) == draws(1)
     assert draws(1) != draws(2)
@@ -50,7 +49,7 @@ def test_drawing_is_uniform_and_repeats_with_its_seed():
 
 
 def test_drawing_does_not_touch_the_global_random_state():
-    replay = Replay(3, seed=1)
+    replay = ReplayBuffer(3, seed=1)
     replay.add(experience(1))
     before = torch.get_rng_state()
     replay.sample()
@@ -59,7 +58,7 @@ def test_drawing_does_not_touch_the_global_random_state():
 
 def test_what_comes_out_is_what_went_in():
     stored = experience(7, labels=True)
-    replay = Replay(2, seed=1)
+    replay = ReplayBuffer(2, seed=1)
     replay.add(stored)
     drawn = replay.sample()
     for name, value in stored.tensors().items():
@@ -68,52 +67,62 @@ def test_what_comes_out_is_what_went_in():
 
 
 def test_what_is_stored_does_not_change_with_the_tensors_it_came_from():
-    replay = Replay(2, seed=1)
+    replay = ReplayBuffer(2, seed=1)
     source = experience(7)
     replay.add(source)
     source.scale_B.zero_()
-    source.ended_B.fill_(True)
+    source.words_TB.fill_(9)
     assert replay.sample().scale_B.tolist() == [7, 7]
-    assert replay.sample().ended_B.tolist() == [True, False]
+    assert replay.sample().words_TB.eq(7).all()
 
 
 def test_rewards_are_the_scaled_growth_of_the_potentials_and_nothing_after_the_end():
     potentials = torch.tensor([[0.25, 0.5], [0.75, 0.5]])  # the second sentence has one step
     words = torch.tensor([[1, 1], [5, 2], [2, 0]])
-    batch = Experience(words, words, words, potentials, torch.tensor([4.0, 2.0]), torch.tensor([True, True]))
+    batch = Experience(words, words, words, potentials, torch.tensor([4.0, 2.0]))
     assert batch.rewards_TB.tolist() == [[1, 1], [2, 0]]
     assert batch.potentials_before_TB.tolist() == [[0, 0], [0.25, 0.5]]
     assert batch.lengths_B.tolist() == [3, 2]
+    assert batch.returns_B.tolist() == batch.rewards_TB.sum(0).tolist() == [3, 1]
     pair = batch.batch("src", "trg")
     assert pair.size == 2
     assert pair.lengths["trg"].tolist() == [3, 2]
 
 
+def test_some_hypotheses_can_be_selected():
+    whole = experience(3, size=4, labels=True)
+    some = whole.select(torch.tensor([2, 0]))
+    assert torch.equal(some.potentials_TB, whole.potentials_TB[:, [2, 0]])
+    assert all(value.size(-1) == 2 for value in some.tensors().values())
+    assert some.created_at_update == 3
+
+
 def test_the_memory_is_known_in_advance():
     for labels in (False, True):
-        replay = Replay(3, seed=1)
+        replay = ReplayBuffer(3, seed=1)
         for number in range(5):
             replay.add(experience(number, size=2, source=3, reference=4, steps=5, labels=labels))
-        assert replay.nbytes == bytes_needed(3, 2, 3, 4, 5, labels)
+        stored = [value for entry in replay.entries for value in entry.tensors().values()]
+        assert sum(value.nbytes for value in stored) == bytes_needed(3, 2, 3, 4, 5, labels)
 
 
 @pytest.mark.parametrize("amount", [0, 2, 5])
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_restored_memory_goes_on_as_the_other_would_have(amount, labels):
-    one = Replay(3, seed=1)
+    one = ReplayBuffer(3, seed=1)
     for number in range(amount):
         one.add(experience(number, steps=number + 1, source=number + 1, labels=labels))
         one.sample()
     file = io.BytesIO()
     torch.save(one.state_dict(), file)
     file.seek(0)
-    other = Replay(3, seed=9)
+    other = ReplayBuffer(3, seed=9)
     other.load_state_dict(torch.load(file, weights_only=True))
     for replay in (one, other):
         replay.add(experience(8, labels=labels))
-    assert [entry.born for entry in one.entries] == [entry.born for entry in other.entries]
+    assert [entry.created_at_update for entry in one.entries] == [entry.created_at_update for entry in other.entries]
     for _ in range(5):
         mine, theirs = one.sample(), other.sample()
-        assert mine.born == theirs.born
+        assert mine.created_at_update == theirs.created_at_update
         assert mine.tensors().keys() == theirs.tensors().keys()
         assert all(torch.equal(mine.tensors()[name], theirs.tensors()[name]) for name in mine.tensors())

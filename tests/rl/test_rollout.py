@@ -1,4 +1,4 @@
-"""Sampling against the policy, against rescoring in one pass, and in every batch composition."""
+"""The flat layout of real steps by hand; sampling against the policy, against scoring in one pass, in every batch."""
 
 import math
 
@@ -6,11 +6,48 @@ import pytest
 import torch
 
 from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
-from pysimt_sac.models import MLENMT
-from pysimt_sac.rl.losses import policy
-from pysimt_sac.rl.rollout import network_mode, sample_rollout, step_limits
-from pysimt_sac.rl.steps import Steps
+from pysimt_sac.engine.decoding.greedy import greedy_search
+from pysimt_sac.engine.network.nmt import real_positions
+from pysimt_sac.engine.network.stepper import EngineStepper
+from pysimt_sac.hosts.pysimt_stepper import PysimtStepper
+from pysimt_sac.rl.policy import full_policy
+from pysimt_sac.rl.rollout import Steps, repeat_batch, roll_out, step_limits
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.rl.tiny import ACTORS, ProtocolDecoder, engine_actor
+
+# Steps: <bos> a <eos> | <bos> a b <eos> | <bos> <eos>: two, three and one steps
+WORDS = torch.tensor([[1, 1, 1], [5, 5, 2], [2, 6, 0], [0, 2, 0]])
+STEPS = Steps.of(torch.tensor([3, 4, 2]))
+
+
+def test_steps_by_hand():
+    assert STEPS.shape == (3, 3)
+    assert len(STEPS) == 6
+    assert STEPS.positions_N.tolist() == [0, 1, 2, 3, 4, 7]
+    assert STEPS.sentences_N.tolist() == [0, 1, 2, 0, 1, 1]
+    assert STEPS.times_N.tolist() == [0, 0, 0, 1, 1, 2]
+    assert STEPS.next_N.tolist() == [3, 4, 6, 6, 5, 6]
+    assert STEPS.ends_N.tolist() == [False, False, True, True, False, True]
+
+
+def test_the_order_is_that_of_the_models_log_probabilities():
+    assert torch.equal(STEPS.positions_N, real_positions(WORDS.ne(PAD).sum(0)))
+    assert STEPS.flatten(WORDS[1:]).tolist() == [5, 5, 2, 2, 6, 2]
+
+
+def test_padding_and_flattening_undo_each_other():
+    values = torch.arange(1.0, 7.0)
+    padded = STEPS.pad(values)
+    assert padded.tolist() == [[1, 2, 3], [4, 5, 0], [0, 6, 0]]
+    assert torch.equal(STEPS.flatten(padded), values)
+
+
+def test_following_values_and_values_of_sentences():
+    assert STEPS.following(torch.arange(1.0, 7.0)).tolist() == [4, 5, 0, 0, 6, 0]
+    assert STEPS.of_sentences(torch.tensor([7.0, 8.0, 9.0])).tolist() == [7, 8, 9, 7, 8, 8]
+
+
+# Rollouts
 
 LIMITS = torch.tensor([1, 3, 9, 12, 12, 7])
 
@@ -20,59 +57,64 @@ def generator(seed=0):
 
 
 def make(seed=4, **options):
-    model = tiny_model(n_words=6, seed=seed, model_class=MLENMT, out_logic="deep", **options).double()
+    model = tiny_model(n_words=6, seed=seed, out_logic="deep", **options).double()
     return model, tiny_batch(model, tiny_sentences(6, n_words=6, longest=9))
 
 
-class PysimtLikeDecoder:
-    """Knows `f_init`, `f_next` and `get_emb`, and no more."""
-
-    def __init__(self, dec):
-        self.f_init, self.f_next, self.get_emb = dec.f_init, dec.f_next, dec.get_emb
-
-
-def roll(model, batch, limits=LIMITS, seed=0):
+def roll(model, batch, limits=LIMITS, seed=0, forced_TB=None):
+    actor = engine_actor(model)
     with torch.no_grad():
-        return sample_rollout(model.dec, model.states_of(batch), limits, generator(seed))
+        return actor.rollout(actor.encode(batch), limits, generator(seed), forced_TB)
 
 
 def test_the_layout():
     rollout = roll(*make())
     assert (rollout.words_TB[0] == BOS).all()
     assert rollout.words_TB.shape == (int(rollout.lengths_B.max()), 6)
-    assert rollout.log_pi_TB.shape == (len(rollout.words_TB) - 1, 6)
-    for row, length, ended, limit in zip(
-        rollout.words_TB.t().tolist(),
-        rollout.lengths_B.tolist(),
-        rollout.ended_B.tolist(),
-        LIMITS.tolist(),
-        strict=True,
+    n_ended = 0
+    for row, length, limit in zip(
+        rollout.words_TB.t().tolist(), rollout.lengths_B.tolist(), LIMITS.tolist(), strict=True
     ):
         assert row[length:] == [PAD] * (len(row) - length)
         assert all(word > EOS for word in row[1 : length - 1])
         assert length - 1 <= limit
-        assert ended == (row[length - 1] == EOS)
+        ended = row[length - 1] == EOS
         assert ended or length - 1 == limit
-    assert 0 < rollout.ended_B.sum() < 6  # both kinds are in the test
+        n_ended += ended
+    assert 0 < n_ended < 6  # both kinds are in the test
 
 
-@pytest.mark.parametrize("pysimt_like", [False, True])
-def test_scoring_again_in_one_pass_gives_the_same_probabilities(pysimt_like):
+class Recorder:
+    """A stepper that remembers the log-probabilities it was asked for, in the order of `Steps`."""
+
+    def __init__(self, stepper):
+        self.stepper, self.device, self.seen = stepper, stepper.device, []
+
+    def log_probs(self, words_BK):
+        self.seen.append(self.stepper.log_probs(words_BK).squeeze(1))
+        return self.seen[-1].unsqueeze(1)
+
+    def keep_sentences(self, indices):
+        self.stepper.keep_sentences(indices)
+
+
+@pytest.mark.parametrize("kind", ACTORS)
+def test_scoring_again_in_one_pass_gives_the_probabilities_that_were_drawn_from(kind):
     model, batch = make()
-    rollout = roll(model, batch)
-    if pysimt_like:
-        model.__dict__["dec"] = PysimtLikeDecoder(model.dec)  # shadows the module without registering
-        again = roll(model, batch)
-        assert torch.equal(again.words_TB, rollout.words_TB)
-        torch.testing.assert_close(again.log_pi_TB, rollout.log_pi_TB)
-    steps = Steps.of(rollout.lengths_B)
-    log_pi_NV = policy(model.log_probs(model.states_of(batch), rollout.words_TB, rollout.lengths_B))
-    taken_N = steps.flatten(rollout.words_TB[1:])
-    torch.testing.assert_close(
-        log_pi_NV.gather(1, taken_N.unsqueeze(1)).squeeze(1), steps.flatten(rollout.log_pi_TB), rtol=1e-5, atol=1e-6
+    actor = ACTORS[kind](model)
+    encoded = actor.encode(batch)
+    recorder = Recorder(
+        EngineStepper(model.dec, encoded) if kind == "engine" else PysimtStepper(ProtocolDecoder(model.dec), encoded)
     )
+    rollout = roll_out(recorder, LIMITS, generator())
+    assert torch.equal(rollout.words_TB, roll(model, batch).words_TB)
+    assert torch.equal(rollout.words_TB, actor.rollout(encoded, LIMITS, generator()).words_TB)
+    steps = Steps.of(rollout.lengths_B)
+    drawn_from_NV = full_policy(torch.cat(recorder.seen))
+    log_pi_NV = full_policy(actor.log_probs(encoded, rollout.words_TB, steps))
+    torch.testing.assert_close(log_pi_NV, drawn_from_NV, rtol=1e-5, atol=1e-6)
     assert log_pi_NV.requires_grad
-    assert not rollout.log_pi_TB.requires_grad
+    assert not drawn_from_NV.requires_grad
 
 
 def test_a_rollout_repeats_with_its_generator_and_leaves_the_global_one_alone():
@@ -88,8 +130,9 @@ def test_the_generator_moves_on_by_the_same_amount_whatever_is_drawn():
     one, other = generator(), generator()
     for seed, source in ((1, one), (2, other)):
         model, batch = make(seed)
+        actor = engine_actor(model)
         with torch.no_grad():
-            sample_rollout(model.dec, model.states_of(batch), LIMITS, source)
+            actor.rollout(actor.encode(batch), LIMITS, source)
     assert torch.equal(one.get_state(), other.get_state())
 
 
@@ -104,23 +147,47 @@ def test_sentences_that_end_leave_and_change_nothing_for_the_others():
 
 
 def test_words_are_drawn_as_often_as_the_policy_says():
-    model = tiny_model(n_words=3, seed=2, model_class=MLENMT)
-    batch = tiny_batch(model, ["w0 w1"] * 4000)
+    model = tiny_model(n_words=3, seed=2)
+    actor, batch = engine_actor(model), tiny_batch(model, ["w0 w1"] * 4000)
     first = roll(model, batch, torch.ones(4000, dtype=torch.long)).words_TB[1]
-    log_p = model.log_probs(model.states_of(batch), torch.tensor([[BOS], [EOS]]).expand(2, 4000))
-    for word, expected in enumerate(policy(log_p)[0].exp().tolist()):
+    words_TB = torch.tensor([[BOS], [EOS]]).expand(2, 4000)
+    log_p = actor.log_probs(actor.encode(batch), words_TB, Steps.of(torch.full((4000,), 2)))
+    for word, expected in enumerate(full_policy(log_p)[0].exp().tolist()):
         tolerance = 4 * math.sqrt(expected * (1 - expected) / 4000)
         assert first.eq(word).double().mean().item() == pytest.approx(expected, abs=tolerance)
 
 
-def test_padding_and_beginning_are_never_drawn_however_likely_they_are():
+@pytest.mark.parametrize("kind", ACTORS)
+def test_padding_and_beginning_are_never_drawn_however_likely_they_are(kind):
     model, batch = make()
     with torch.no_grad():
         model.dec.out2prob.bias[[PAD, BOS]] = 20.0
-    rollout = roll(model, batch)
+        actor = ACTORS[kind](model)
+        encoded = actor.encode(batch)
+        rollout = actor.rollout(encoded, LIMITS, generator())
+        taken = actor.taken_words(encoded, rollout.words_TB, Steps.of(rollout.lengths_B))
     assert not torch.isin(rollout.words_TB[1], torch.tensor([PAD, BOS])).any()
     assert not rollout.words_TB[1:].eq(BOS).any()
-    assert rollout.log_pi_TB.isfinite().all()
+    assert taken.log_pi_N.isfinite().all()
+
+
+def test_a_rollout_begins_with_the_words_that_are_forced():
+    model, batch = make()
+    forced_TB = torch.zeros(3, 6, dtype=torch.long)
+    forced_TB[0], forced_TB[1, ::2] = 5, 4
+    rollouts = [roll(model, batch, torch.full((6,), 6), seed, forced_TB) for seed in range(4)]
+    for rollout in rollouts:
+        assert rollout.words_TB[1].eq(5).all()
+        assert rollout.words_TB[2, ::2].eq(4).all()
+    assert len(torch.stack([rollout.words_TB[2, 1::2] for rollout in rollouts]).unique()) > 1
+
+
+def test_without_a_generator_a_rollout_is_greedy():
+    model, batch = make()
+    actor = engine_actor(model)
+    rollout = actor.rollout(actor.encode(batch), torch.full((6,), 7), None)
+    found = [[word for word in row if word > EOS] for row in rollout.words_TB.t().tolist()]
+    assert found == [hypothesis.words for hypothesis in greedy_search(model, batch, 7)]
 
 
 def test_limits():
@@ -128,14 +195,10 @@ def test_limits():
     assert step_limits(lengths, longest=50).tolist() == [11, 20, 50]
 
 
-def test_a_network_is_afterwards_in_the_mode_it_had():
-    model, batch = make(dropout_out=0.5)
-    model.train()
-    with network_mode(model, training=False):
-        assert not model.dec.do_out.training
-        assert torch.equal(roll(model, batch).words_TB, roll(model, batch).words_TB)
-    assert model.training
-    assert model.dec.do_out.training
-    with pytest.raises(ValueError, match="inside"), network_mode(model, training=False):
-        raise ValueError("inside")
-    assert model.training
+def test_a_repeated_batch_has_the_same_sentences_side_by_side():
+    _, batch = make()
+    twice = repeat_batch(batch, 2)
+    assert twice.size == 12
+    assert torch.equal(twice["src"][:, ::2], batch["src"])
+    assert torch.equal(twice["src"][:, 1::2], batch["src"])
+    assert twice.lengths["src"].tolist() == batch.lengths["src"].repeat_interleave(2).tolist()

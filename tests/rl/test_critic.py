@@ -1,16 +1,16 @@
-"""Q of some words against the full product; padding, the beginning at zero, and where gradients go."""
+"""Q of some words against the full product; padding, the beginning at zero, where gradients go; target networks."""
 
 import dataclasses
 
 import pytest
 import torch
+from torch import nn
 
 from pysimt_sac.engine.config.options import ModelOptions
 from pysimt_sac.engine.data.vocabulary import PAD
-from pysimt_sac.rl.critics import Critic
+from pysimt_sac.rl.critic import Critic, TargetNetwork, polyak_update
 from pysimt_sac.rl.losses import critic_loss
-from pysimt_sac.rl.steps import Steps
-from pysimt_sac.rl.targets import SlowCopy
+from pysimt_sac.rl.rollout import Steps
 from tests.engine.tiny import tiny_model
 
 OPTIONS = ModelOptions(
@@ -131,11 +131,42 @@ def test_starting_from_the_actor_takes_what_fits():
     assert torch.equal(actor.emb.weight, before)
 
 
-def test_its_loss_changes_neither_the_slow_copy_nor_the_actor():
+def test_its_loss_changes_neither_the_target_network_nor_the_actor():
     critic = make()
-    slow = SlowCopy(critic)
-    target = slow.network.q_of(readouts(slow.network), taken())
+    copied = TargetNetwork(critic)
+    target = copied.network.q_of(readouts(copied.network), taken())
     assert not target.requires_grad
     critic_loss(critic.q_of(readouts(critic), taken()).unsqueeze(0), target + 1).backward()
-    assert all(parameter.grad is None for parameter in slow.network.parameters())
+    assert all(parameter.grad is None for parameter in copied.network.parameters())
     assert all(parameter.grad is not None for parameter in critic.parameters())
+
+
+def test_polyak_averaging_moves_by_exactly_tau():
+    target, online = [torch.tensor([0.0, 8.0]), torch.tensor(4.0)], [torch.tensor([1.0, 0.0]), torch.tensor(4.0)]
+    polyak_update(target, online, 0.25)
+    assert target[0].tolist() == [0.25, 6.0]
+    assert target[1].item() == 4
+    assert online[0].tolist() == [1, 0]
+
+
+def test_a_target_network_follows_its_network_and_is_never_trained():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2)).train()
+    copied = TargetNetwork(network)
+    assert network.training
+    assert not copied.network.training
+    assert not any(parameter.requires_grad for parameter in copied.network.parameters())
+    begin = [parameter.clone() for parameter in network.parameters()]
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(1.0)
+    copied.polyak_update(0.0)
+    for target, first in zip(copied.network.parameters(), begin, strict=True):
+        assert torch.equal(target, first)
+    copied.polyak_update(0.005)
+    for target, first in zip(copied.network.parameters(), begin, strict=True):
+        torch.testing.assert_close(target, first + 0.005)
+    copied.polyak_update(1.0)
+    for target, online in zip(copied.network.parameters(), network.parameters(), strict=True):
+        assert torch.equal(target, online)
+        assert target is not online

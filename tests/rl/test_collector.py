@@ -1,0 +1,139 @@
+"""What is collected: layout, scores, the permuted control, statistics, rewards that learn, and a saved state."""
+
+import io
+
+import pytest
+import torch
+
+from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.rewards import Rewarder, RewardOptions, Translations
+from pysimt_sac.rl.collector import RECENT, Collector
+from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.rl.tiny import make_setup
+
+
+@pytest.fixture
+def model():
+    made = tiny_model(n_words=6, seed=4, out_logic="deep", dropout_out=0.5)
+    with torch.no_grad():
+        made.dec.out2prob.bias[EOS] = 0.5  # so that some hypotheses end and some are truncated
+    return made
+
+
+def batch_of(model, amount=5):
+    return tiny_batch(model, tiny_sentences(amount, 6, longest=7), tiny_sentences(amount, 6, seed=1, longest=7))
+
+
+def collect(model, n_samples=1, forced_TB=None, **options):
+    setup = make_setup(model, rollout_max_len=6, **options)
+    collector = Collector(setup)
+    return collector, collector.collect(setup.actor, batch_of(model), 0.1, 7, n_samples, forced_TB)
+
+
+def test_an_experience_has_the_rewarders_potentials_and_scale(model):
+    collector, found = collect(model)
+    batch = batch_of(model)
+    assert torch.equal(found.source_SB, batch["src"])
+    assert torch.equal(found.reference_RB, batch["trg"])
+    assert found.created_at_update == 7
+    translations = Translations.from_ids(found.words_TB, batch["trg"], model.trg_vocab.tokens)
+    assert 0 < sum(translations.ended) < 5
+    expected = Rewarder(RewardOptions())(translations)
+    torch.testing.assert_close(found.potentials_TB, torch.from_numpy(expected.potentials_TB).float())
+    torch.testing.assert_close(found.scale_B, torch.from_numpy(expected.scale_B).float())
+    assert collector.last.hypotheses == translations.hypotheses
+
+
+def test_several_hypotheses_of_a_source_stand_side_by_side(model):
+    _, found = collect(model, n_samples=3)
+    batch = batch_of(model)
+    for sample in range(3):
+        assert torch.equal(found.source_SB[:, sample::3], batch["src"])
+        assert torch.equal(found.reference_RB[:, sample::3], batch["trg"])
+    assert len({tuple(words) for words in found.words_TB.t().tolist()}) > 5
+
+
+def test_words_that_are_given_come_first_and_always_fit(model):
+    reference_TB = batch_of(model)["trg"][1:]
+    assert len(reference_TB) > 6  # more than rollout_max_len
+    _, found = collect(model, forced_TB=reference_TB)
+    assert torch.equal(found.words_TB, batch_of(model)["trg"])
+    assert found.returns_B.tolist() == pytest.approx(found.scale_B.tolist())  # BLEU 1
+
+
+def test_it_samples_without_dropout_and_leaves_the_networks_as_they_were(model):
+    model.train()
+    words = [collect(model)[1].words_TB for _ in range(2)]
+    assert torch.equal(*words)
+    assert model.dec.do_out.training
+    with_dropout = [collect(model, rollout_dropout=True)[1].words_TB for _ in range(4)]
+    assert len({tuple(found.flatten().tolist()) for found in with_dropout}) > 1
+
+
+def test_the_permuted_control_gives_the_same_rewards_to_other_sentences(model):
+    _, right = collect(model)
+    _, permuted = collect(model, permute_rewards=True)
+    assert torch.equal(right.words_TB, permuted.words_TB)
+    finals = [found.potentials_TB[-1] for found in (right, permuted)]
+    assert sorted(finals[0].tolist()) == sorted(finals[1].tolist())
+    assert not torch.equal(*finals)
+
+
+def test_statistics_are_means_over_the_last_batches(model):
+    setup = make_setup(model, rollout_max_len=6)
+    collector = Collector(setup)
+    assert collector.metrics == {}
+    for _ in range(RECENT + 3):
+        found = collector.collect(setup.actor, batch_of(model), 0.1, 1)
+    assert len(collector.recent) == RECENT
+    last, batch = collector.recent[-1], batch_of(model)
+    ended_B = found.words_TB.eq(EOS).any(0)
+    assert last["truncated"] == 5 - int(ended_B.sum())
+    assert last["words"] == int((found.lengths_B - 1 - ended_B.long()).sum())
+    assert last["reference_words"] == int((batch.lengths["trg"] - 2).sum())
+    collector.recent = [last]
+    assert collector.metrics["truncated"] == last["truncated"] / 5
+    assert collector.metrics["length_ratio"] == last["words"] / last["reference_words"]
+    assert collector.metrics["reward_bleu"] == pytest.approx(found.potentials_TB[-1].mean().item(), abs=1e-6)
+
+
+def test_looking_is_not_learning(model):
+    """A greedy rollout that is only scored counts in no statistics, and draws nothing."""
+    setup = make_setup(model, rollout_max_len=6)
+    collector, batch = Collector(setup), batch_of(model)
+    before = collector.generator.get_state()
+    encoded, rollout = collector.roll_out(setup.actor, batch, generator=None)
+    collector.score(setup.actor, batch, encoded, rollout, 0.1)
+    assert collector.recent == []
+    assert collector.last is None
+    assert torch.equal(before, collector.generator.get_state())
+
+
+def test_rewards_that_learn_are_computed_anew_and_the_others_stay(model):
+    setup = make_setup(model, rollout_max_len=6, reward="bleu:1,unsup:0.5", discriminator_lr=0.1)
+    collector, batch = Collector(setup), batch_of(model)
+    first = collector.collect(setup.actor, batch, 0.1, 1)
+    assert first.z_TB is not None
+    again = first
+    for _ in range(5):
+        again = collector.rescore(setup.actor, setup.actor.encode(batch), again)
+    assert not torch.equal(again.learned_TB, first.learned_TB)
+    torch.testing.assert_close(again.potentials_TB - again.learned_TB, first.potentials_TB - first.learned_TB)
+    plain = collect(model)[1]
+    assert collector.rescore(setup.actor, setup.actor.encode(batch), plain) is plain
+
+
+@pytest.mark.parametrize("reward", ["bleu", "bleu:1,unsup:0.5"])
+def test_a_restored_collector_goes_on_as_the_other_would_have(model, reward):
+    setup = make_setup(model, rollout_max_len=6, reward=reward)
+    one, other, batch = Collector(setup), Collector(setup), batch_of(model)
+    for _ in range(3):
+        one.collect(setup.actor, batch, 0.1, 1)
+    file = io.BytesIO()
+    torch.save(one.state_dict(), file)
+    file.seek(0)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    found = [collector.collect(setup.actor, batch, 0.1, 2).tensors() for collector in (one, other)]
+    assert found[0].keys() == found[1].keys()
+    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+    assert one.metrics == other.metrics

@@ -1,0 +1,38 @@
+"""Tiny actors made in memory: the engine's, and one that knows no more of its decoder than pysimt's protocol."""
+
+from torch import nn
+
+from pysimt_sac.engine.config.options import ModelOptions, defaults
+from pysimt_sac.hosts.embedded import EngineActor
+from pysimt_sac.hosts.pysimt_actor import PysimtActor
+from pysimt_sac.rl.setup import Setup
+
+
+class ProtocolDecoder(nn.Module):
+    """A decoder of the engine's that offers `f_init`, `f_next` and `get_emb`, as pysimt's do, and no more."""
+
+    def __init__(self, dec):
+        super().__init__()
+        self.inner = dec
+        self.f_init, self.f_next, self.get_emb = dec.f_init, dec.f_next, dec.get_emb
+        self.hidden_size = dec.dec1.hidden_size
+
+
+def engine_actor(model):
+    return EngineActor.of(model)
+
+
+def protocol_actor(model):
+    """The actor of pysimt's host over the same weights."""
+    networks = nn.ModuleDict({"encoders": model.encoders, "dec": ProtocolDecoder(model.dec)})
+    return PysimtActor(networks, model.sl, model.tl, model.trg_vocab.tokens, lambda split, size: [])
+
+
+ACTORS = {"engine": engine_actor, "pysimt": protocol_actor}
+
+
+def make_setup(model, actor=None, log=None, **options):
+    """What an algorithm is built from, around a tiny model."""
+    section = {**defaults(ModelOptions), **model.opts.model, **options}
+    say = (lambda line: None) if log is None else log.append
+    return Setup(actor or engine_actor(model), section, "tiny.conf", seed=1, batch_size=8, log=say)
