@@ -45,14 +45,16 @@ def resolved(path: Path, overrides: list[str]) -> str:
     import dataclasses
 
     import pysimt_sac.models  # noqa: F401 - registers our models
-    from pysimt_sac.engine.config.parser import check_config, find_model, read_config, resolved_text
+    from pysimt_sac.engine.config.parser import check_config, find_model, option_classes, read_config, resolved_text
 
     options = read_config(path, overrides)
     train, warnings = check_config(options)
     for warning in warnings:
         print(f"Warning: {warning}", file=sys.stderr)
-    for cls in find_model(train.model_type, "[train] model_type").option_classes:
+    model = find_model(train.model_type, "[train] model_type")
+    for cls in option_classes(model):
         for field in dataclasses.fields(cls):
             if not field.metadata["pysimt_only"]:
-                options.model.setdefault(field.name, field.default)
+                own = getattr(model, "defaults", {})  # of options whose declared default does not suit the model
+                options.model.setdefault(field.name, own.get(field.name, field.default))
     return resolved_text(options)

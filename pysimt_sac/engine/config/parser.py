@@ -119,7 +119,7 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     load_plugin_modules(plugin_modules(options))
     model = find_model(train.model_type, f"{where} [train] model_type")
     warned = check_model_keys(options, model)
-    for cls in model.option_classes:
+    for cls in option_classes(model):
         read_section(cls, options.model, f"{where} [model]")
     check_data(options)
     return train, warned
@@ -141,9 +141,14 @@ def find_model(name: str, where: str) -> Any:
     return MODELS.get(name, where)
 
 
+def option_classes(model: Any) -> tuple[type, ...]:
+    """All that `[model]` may hold for a model: the network's options, and its own."""
+    return tuple(dict.fromkeys((ModelOptions, *model.option_classes)))
+
+
 def model_keys(model: Any) -> set[str]:
     """The keys of `[model]` that a model uses."""
-    return set().union(*(names(cls) for cls in model.option_classes))
+    return set().union(*map(names, option_classes(model)))
 
 
 def check_model_keys(options: Options, model: Any) -> list[str]:
