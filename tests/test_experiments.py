@@ -48,6 +48,14 @@ def test_every_key_has_its_comment_of_one_line(path):
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=name_of)
+def test_the_first_line_says_what_it_is(path):
+    """`pysimt-sac config --list` shows it."""
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# ")
+    assert first.endswith(".")
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=name_of)
 def test_a_file_shows_only_what_differs_from_what_it_includes(path):
     own = read_one(path)
     if "include" not in own.sections:

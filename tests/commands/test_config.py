@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.engine.config.parser import read_config
+from pysimt_sac.commands.config import experiments
+from pysimt_sac.engine.config.parser import check_config, read_config
 
 BASE = """\
 [vars]
@@ -91,3 +92,50 @@ def test_included_keys_of_another_model_are_not_printed(write, capsys):
         assert "alpha" not in text
         assert "actor_warmup: 5\n" in text
         assert told == ""
+
+
+# The ready ones
+
+
+def test_the_list_names_every_experiment_and_says_what_it_is(capsys):
+    status, out, _ = config_command(capsys, "--list")
+    assert status == 0
+    assert re.search(r"^sac_bleu +Soft Actor-Critic with the BLEU reward on Multi30K", out, flags=re.MULTILINE)
+    names = [line.split()[0] for line in out.splitlines()]
+    assert {"mle", "demo_mle", "control_mle"} <= set(names)
+    assert not [name for name in names if name.startswith("base_")]
+
+
+def test_a_copy_stands_alone(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = config_command(capsys, "--copy", "control_mle")
+    assert (status, out) == (0, "Wrote control_mle.conf\n")
+    text = (tmp_path / "control_mle.conf").read_text()
+    assert text.startswith("# Control C1 for sac_bleu.conf")
+    assert "[include]" not in text
+    copied, ours = read_config(tmp_path / "control_mle.conf"), read_config(experiments()["control_mle"])
+    assert check_config(copied)[1] == check_config(ours)[1] == []
+    assert copied.to_dict() | {"filename": ""} == ours.to_dict() | {"filename": ""}
+    for dest in ("a/", "a/b.conf", "a"):
+        assert config_command(capsys, "--copy", "mle.conf", dest)[0] == (2 if dest == "a" else 0)
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b.conf", "mle.conf"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--copy", "sac_blue"], "no experiment is called 'sac_blue' (did you mean 'sac_bleu'?)"),
+        (["--copy", "base_rl"], "no experiment is called 'base_rl'"),
+        (["--copy", "mle", "x.conf", "y.conf"], "'y.conf' is one word too many"),
+        (["--copy", "mle", "/proc/x/"], "cannot create this folder"),
+        ([], "no configuration is named (--list shows those that come with this package)"),
+        (["x.conf", "--list"], "is for one configuration"),
+        (["x.conf"], "no such configuration file"),
+    ],
+)
+def test_bad_words(capsys, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    status, out, told = config_command(capsys, *words)
+    assert (status, out) == (2, "")
+    assert message in told
+    assert list(tmp_path.iterdir()) == []
