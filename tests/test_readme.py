@@ -1,12 +1,16 @@
 """The README cannot go stale: its files and commands exist."""
 
 import re
+import textwrap
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from pysimt_sac import models  # noqa: F401 - registers the models
 from pysimt_sac.cli import COMMANDS
+from pysimt_sac.engine.config.merging import merged_config_text
+from pysimt_sac.engine.config.parser import check_config, read_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -27,8 +31,25 @@ def test_the_two_commands_are_targets_of_the_makefile(target):
 
 
 def test_the_files_it_names_exist():
-    for name in set(re.findall(r"`((?:docs|experiments|benchmarks|pysimt_sac)/[\w./]+)`", README)):
+    names = set(re.findall(r"`((?:docs|experiments|benchmarks|pysimt_sac)/[\w./]+|[A-Z]+\.\w+)`", README))
+    for name in names | set(re.findall(r"\]\((?!http)([^)]+)\)", README)):
         assert (ROOT / name).exists(), name
+
+
+def test_its_results_are_those_of_the_results_page():
+    results = (ROOT / "experiments/RESULTS.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in README.splitlines() if re.match(r"\| [^|]+ \|( [\d., ]+\|)+$", line)]
+    assert len(rows) > 5
+    assert set(rows) <= set(results)
+
+
+def test_its_included_config_is_read(tmp_path):
+    """The example of `[include]`, with the demo's config as `my.conf`."""
+    (text,) = re.findall(r"(?:^    .*\n|^\n)*^    \[include\]\n(?:^    .*\n|^\n)*", README, flags=re.MULTILINE)
+    (tmp_path / "my.conf").write_text(merged_config_text(ROOT / "experiments/demo_mle.conf"), encoding="utf-8")
+    (tmp_path / "sac.conf").write_text(textwrap.dedent(text), encoding="utf-8")
+    train, warnings = check_config(read_config(tmp_path / "sac.conf"))
+    assert (train.model_type, warnings) == ("SACNMT", [])
 
 
 def test_versions_agree():
