@@ -12,7 +12,7 @@ help:
 	@echo "make test-pysimt PYSIMT=path   compare with pysimt itself"
 	@echo "make bench   measure training and search"
 	@echo "make lint    ruff and mypy"
-	@echo "make docs    write the README's tables of options anew"
+	@echo "make docs    write docs/options.md anew from the options' declarations"
 	@echo "make format  rewrite the code as ruff likes it"
 
 $(READY): setup.py pyproject.toml constraints.txt

@@ -19,8 +19,13 @@ setup(
     long_description_content_type="text/markdown",
     license="MIT",
     python_requires=">=3.11",
-    packages=find_packages(include=["pysimt_sac", "pysimt_sac.*"]),
-    package_data={"pysimt_sac": ["py.typed", "evaluation/*.json", "evaluation/page/*"]},
+    # The ready configurations stay where people look for them, and are installed inside the package.
+    packages=[*find_packages(include=["pysimt_sac", "pysimt_sac.*"]), "pysimt_sac.experiments"],
+    package_dir={"pysimt_sac.experiments": "experiments"},
+    package_data={
+        "pysimt_sac": ["py.typed", "evaluation/*.json", "evaluation/page/*"],
+        "pysimt_sac.experiments": ["*.conf"],
+    },
     install_requires=[
         "torch>=2.6,<3",
         "numpy>=1.26",

@@ -27,6 +27,7 @@ COMMANDS: dict[str, Command] = {
     "translate": Command("translate with a trained model", in_pysimt=True),
     "build-vocab": Command("count the words of text files into vocabularies", in_pysimt=True),
     "average": Command("one checkpoint with the mean weights of several"),
+    "config": Command("show a configuration with all that it includes; list and copy the ready ones"),
     "prepare": Command("turn a downloaded or generated corpus into what training reads"),
     "score": Command("BLEU, chrF, TER and METEOR of translations"),
     "compare": Command("is a system better than the baseline? several runs each, with significance"),

@@ -1,7 +1,6 @@
-"""The ready configurations: every key is explained, and the files they name are those that `prepare` writes."""
+"""The ready configurations: keys are explained, nothing is repeated, and the files they name are those of `prepare`."""
 
 import ast
-from configparser import ConfigParser, ExtendedInterpolation
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,17 +9,30 @@ import pytest
 from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.cli import main_sac
 from pysimt_sac.corpora.multi30k import text_name
-from pysimt_sac.engine.config.parser import check_config, read_config
+from pysimt_sac.engine.config.merging import (
+    included_files,
+    interpolating_parser,
+    merged_config_text,
+    raw_values,
+    read_merged,
+    read_one,
+)
+from pysimt_sac.engine.config.parser import check_config, model_keys, read_config
+from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.hosts import embedded  # noqa: F401 - registers the plain model
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 CONFIGS = sorted(FOLDER.glob("*.conf"))
+EXPERIMENTS = [path for path in CONFIGS if not path.name.startswith("base_")]
 
 
-def read(path):
-    config = ConfigParser(interpolation=ExtendedInterpolation())
-    config.read(path, encoding="utf-8")
-    return config
+def name_of(path):
+    return path.name
+
+
+def read(path, *overrides):
+    """All values as text, interpolated."""
+    return interpolating_parser(merged_config_text(path, overrides), path)
 
 
 def named_files(config):
@@ -28,15 +40,45 @@ def named_files(config):
     return [file for files in sets for file in files.values()] + list(config["vocabulary"].values())
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
-def test_every_key_has_its_comment(path):
+@pytest.mark.parametrize("path", CONFIGS, ids=name_of)
+def test_every_key_has_its_comment_of_one_line(path):
     lines = path.read_text(encoding="utf-8").splitlines()
-    for before, line in pairwise(lines):
-        is_key = line and line[0] not in "#[ " and ":" in line
-        assert not is_key or before.startswith("# "), line
+    for (two_before, before), (_, line) in pairwise(pairwise(lines)):
+        is_key = line and line[0] not in "#[ " and ":" in line and before != "[include]"
+        assert not is_key or (before.startswith("# ") and not two_before.startswith("#")), line
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", CONFIGS, ids=name_of)
+def test_the_first_line_says_what_it_is(path):
+    """`pysimt-sac config --list` shows it."""
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# ")
+    assert first.endswith(".")
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=name_of)
+def test_a_file_shows_only_what_differs_from_what_it_includes(path):
+    own = read_one(path)
+    if "include" not in own.sections:
+        return
+    bases = {}
+    for base in included_files(path, own.sections.pop("include")):
+        for section, values in raw_values(read_merged(base).text()).items():
+            bases.setdefault(section, {}).update(values)
+    for section, entries in own.sections.items():
+        for key, entry in entries.items():
+            assert bases.get(section, {}).get(key) != entry.text, key
+
+
+def test_what_others_include_is_included():
+    included = set()
+    for path in CONFIGS:
+        if include := read_one(path).sections.get("include"):
+            included.update(included_files(path, include))
+    assert set(CONFIGS) - set(EXPERIMENTS) <= included
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=name_of)
 def test_every_key_is_known_and_used_and_its_value_makes_sense(path):
     _, warnings = check_config(read_config(path))
     assert warnings == []
@@ -49,11 +91,11 @@ def test_the_demo_configs_fit_the_demo_corpus(tmp_path, monkeypatch):
         assert [file for file in named_files(read(path)) if not Path(file).is_file()] == []
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=name_of)
 def test_who_begins_with_an_actor_finds_it_where_maximum_likelihood_leaves_it(path):
     """And has its network and its text."""
     config, actor = read(path), "demo_mle" if path.stem.startswith("demo_") else "mle"
-    if "pretrained_file" not in config["train"]:
+    if not config["train"]["pretrained_file"]:
         return
     other = read(FOLDER / f"{actor}.conf")
     assert config["train"]["pretrained_file"] == f"{other['train']['save_path']}/{actor}"
@@ -62,20 +104,35 @@ def test_who_begins_with_an_actor_finds_it_where_maximum_likelihood_leaves_it(pa
         assert config[section] == other[section]
 
 
+@pytest.mark.parametrize(
+    ("control", "experiment", "differing"),
+    [
+        ("control_mle", "sac_bleu", {"model_type", "eval_start"}),
+        ("control_time", "sac_bleu", {"model_type", "eval_start", "max_epochs", "patience"}),
+        ("control_permuted", "sac_bleu", {"permute_rewards"}),
+        ("demo_control", "demo_sac_unsup", {"model_type"}),
+    ],
+)
+def test_a_control_has_the_conditions_of_what_it_controls(control, experiment, differing):
+    control, experiment = (read(FOLDER / f"{name}.conf") for name in (control, experiment))
+    used = model_keys(MODELS.get(control["train"]["model_type"]))
+    for section in experiment.sections():
+        for key in {*control[section], *experiment[section]} - differing:
+            if section != "model" or key in used:
+                assert control[section][key] == experiment[section][key], key
+
+
 def test_the_paper_config_names_the_prepared_files():
-    config = read(FOLDER / "mle.conf")
     root = "./data/multi30k/en-de"
     splits = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
     texts = [f"{root}/{text_name(split, language, language == 'de')}" for split in splits for language in ("en", "de")]
     vocabularies = [f"{root}/train.lc.norm.tok.vocab.en", f"{root}/train.lc.norm.tok.bpe.vocab.de"]
-    assert named_files(config) == texts + vocabularies
+    assert named_files(read(FOLDER / "mle.conf")) == texts + vocabularies
 
 
-def test_one_line_changes_the_pair(tmp_path):
-    text = (FOLDER / "mle.conf").read_text(encoding="utf-8")
-    assert text.count("\ntl: de\n") == 1
-    other = tmp_path / "mle.conf"
-    other.write_text(text.replace("\ntl: de\n", "\ntl: fr\n"), encoding="utf-8")
-    config = read(other)
+@pytest.mark.parametrize("name", ["mle", "sac_bleu", "control_mle"])
+def test_one_override_changes_the_pair(name):
+    config = read(FOLDER / f"{name}.conf", "vars.tl:fr")
     assert config["train"]["save_path"] == "./runs/en-fr"
+    assert config["train"]["tensorboard_dir"] == "./runs/en-fr/tb_dir"
     assert all("/en-fr/" in file and not file.endswith(".de") for file in named_files(config))

@@ -6,24 +6,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pysimt_sac.errors import UserError
+from pysimt_sac.files import read_lines, write_lines
 
 if TYPE_CHECKING:
     from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
 
 LARGEST = 2**62
 LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
+LARGEST_BEAM = 1000  # hypotheses; time and memory grow with them, and translations do not get better
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """pysimt's arguments, and ours."""
-    parser.add_argument("model", help="checkpoint")
+    parser.add_argument(
+        "model", help="checkpoint, or a run's folder: its best checkpoint by the first of its eval_metrics"
+    )
     parser.add_argument(
         "-s", "--splits", help="splits of the configuration, separated by commas; without -s and -S: standard input"
     )
     parser.add_argument(
         "-S", "--source", metavar="src:FILE", help="translate this file instead, under the name given by -s"
     )
-    parser.add_argument("-o", "--output", metavar="PREFIX", help="output files begin with this")
+    parser.add_argument(
+        "-o", "--output", metavar="PREFIX", help="output files begin with this; in a folder (out/) with the run's name"
+    )
     parser.add_argument(
         "-f",
         "--func",
@@ -61,9 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Translate on the host that is installed."""
+    from pysimt_sac.engine.decoding.translation import checkpoint_to_use
     from pysimt_sac.hosts import choice
 
     check_arguments(args)
+    if args.output and args.output.endswith("/"):
+        args.output += name_of_system(args.model)
+    args.named, args.model = args.model, str(checkpoint_to_use(args.model))
     if choice.name() == "pysimt":
         return translate_in_pysimt(args)
     return translate_embedded(args)
@@ -81,6 +91,8 @@ def check_arguments(args: argparse.Namespace) -> None:
             raise UserError(f"{value} must be 0 or more, and within reason", name)
     if args.max_len > LONGEST_TRANSLATION:
         raise UserError(f"{args.max_len} must be at most {LONGEST_TRANSLATION}", "-m")
+    if args.beam_size > LARGEST_BEAM:
+        raise UserError(f"{args.beam_size} must be at most {LARGEST_BEAM}", "-k", "4 to 12 are usual")
     if args.n_best and args.func != "bs":
         raise UserError("n-best lists come from beam search", "-N", "add -f bs")
     if args.func == "bs-pysimt" and not args.splits:
@@ -91,6 +103,15 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError(f"{args.splits!r} is not a list of splits", "-s", "e.g. -s val,test")
     if args.splits and not args.output:
         raise UserError("missing", "-o PREFIX", "say how the output files shall begin")
+
+
+def name_of_system(named: str) -> str:
+    """How translations are called that only have a folder to go to: after the run, or after a lone checkpoint."""
+    path = Path(named).expanduser().resolve()
+    if path.is_dir():
+        return path.name
+    is_in_run = (path.parent / "train_state.pt").exists()
+    return path.parent.name if is_in_run else path.name.removesuffix(".ckpt")
 
 
 def search_options(args: argparse.Namespace) -> "SearchOptions":
@@ -126,6 +147,11 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
         model = SearchablePysimtModel(theirs.model)
         return translate_standard_input(Translator(model, search, manager.dev, not args.disable_filters))
     theirs()
+    if theirs.filter is None:  # then pysimt writes the raw translations only
+        kind = f"beam{args.beam_size}" if args.func == "bs-pysimt" else search.suffix
+        for split in theirs.splits:
+            stem = Path(f"{args.output}.{split}.{kind}")
+            write_lines(stem, read_lines(Path(f"{stem}.raw")))
     return 0
 
 
@@ -141,6 +167,8 @@ def translate_embedded(args: argparse.Namespace) -> int:
     from pysimt_sac.engine.training.journal import log_to_console, logger
 
     log_to_console()
+    if args.model != args.named:
+        logger.info(f"Translating with {args.model}")
     device = choose_device(args.device_id)
     model = load_model(load_checkpoint(args.model), device, args.override)
     translator = Translator(model, search_options(args), device, not args.disable_filters)

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint, write_safely
-from pysimt_sac.engine.config.parser import Options, plain
+from pysimt_sac.engine.config.parser import Options
+from pysimt_sac.engine.config.values import plain
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import require_file
 

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import logging
 import platform
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,10 +29,10 @@ from pysimt.utils.misc import fix_seed
 from pysimt.utils.topology import DataSource
 
 import pysimt_sac.models  # noqa: F401 - registers our algorithms
-from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint
+from pysimt_sac.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint
 from pysimt_sac.engine.config.options import ModelOptions, defaults
 from pysimt_sac.engine.config.parser import Options as EngineOptions
-from pysimt_sac.engine.config.parser import check_config, plugin_modules, read_config
+from pysimt_sac.engine.config.parser import check_config, plugin_modules, read_config, resolved_text
 from pysimt_sac.engine.config.recipe import refuse_in_pysimt
 from pysimt_sac.engine.config.registry import METRICS, MODELS, load_plugin_modules
 from pysimt_sac.engine.data.corpus import Batch
@@ -41,7 +42,7 @@ from pysimt_sac.engine.training.interrupts import Interrupted
 from pysimt_sac.engine.training.randomness import draw_seed
 from pysimt_sac.engine.training.runs import Run, open_run
 from pysimt_sac.errors import UserError, did_you_mean
-from pysimt_sac.files import make_folder, require_file
+from pysimt_sac.files import make_folder, require_file, write_lines
 from pysimt_sac.hosts import choice, pysimt_resume
 from pysimt_sac.hosts.pysimt_actor import PysimtActor
 from pysimt_sac.hosts.pysimt_stepper import SearchablePysimtModel
@@ -238,6 +239,16 @@ class Loop(MainLoop):  # type: ignore[misc]
         return goes_on
 
 
+def pysimt_options(ours: EngineOptions) -> Any:
+    """pysimt's own options, from what the engine has merged, overridden and interpolated: pysimt reads files only."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / "merged.conf"
+        write_lines(written, resolved_text(ours, given_only=True).splitlines())
+        options = Options(str(written), [])
+    options.filename = ours.filename
+    return options
+
+
 def train(args: argparse.Namespace, manager: Any) -> int:
     """Train in pysimt's loop. The engine reads the configuration, too: it knows old runs, and what is wrong."""
     if args.check:
@@ -253,15 +264,20 @@ def train(args: argparse.Namespace, manager: Any) -> int:
         if name.strip() not in metrics.metric_info:
             todo = did_you_mean(name.strip(), metrics.metric_info)
             raise UserError(f"unknown metric {name.strip()!r}", f"{args.config} [train] eval_metrics", todo)
+    if ours.train["pretrained_file"]:  # pysimt itself knows files only
+        metric = str(ours.train["eval_metrics"]).split(",")[0].strip()
+        pretrained = find_checkpoint(ours.train["pretrained_file"], metric)
     logger.setup()
     with open_run(ours, args.suffix, args.restart, host="pysimt") as run, pysimt_resume.stopped_by_signals():
         if reason := pysimt_resume.finished(run.state, ours.train):
             more = "raise max_epochs, max_iterations or patience to train on; --restart starts over"
             log.info(f"{run.exp_id} in {run.folder} is finished: {reason} ({more})")
             return 0
-        options = Options(str(args.config), args.overrides)
+        options = pysimt_options(ours)
         seed = run.state["progress"]["seed"] if run.state else options.train["seed"] or draw_seed()
         options.train.update(subfolder=run.subfolder, exp_id=run.exp_id, seed=fix_seed(seed))
+        if ours.train["pretrained_file"]:
+            options.train["pretrained_file"] = pretrained
         run.begin()
         with pysimt_resume.HostJournal(run, options.train["tensorboard_dir"]) as journal:
             versions = f"torch {torch.__version__}, Python {platform.python_version()}"

@@ -40,6 +40,7 @@ WORDS = [
     ("-k -3", "-k: -3 must be more than 0"),
     ("-k many", "invalid int value"),
     ("-k 9999999999999999999", "within reason"),
+    ("-f bs -k 100000", r"-k: 100000 must be at most 1000 \(4 to 12 are usual\)"),
     ("-m 0", "-m: 0 must be more than 0"),
     ("-m 1000000000000", "-m: 1000000000000 must be at most 100000"),
     ("-b 0", "-b: 0 must be more than 0"),
@@ -104,7 +105,19 @@ def test_files_that_are_no_checkpoints(refused, tmp_path, content):
 
 def test_a_missing_checkpoint_and_a_folder(refused, tmp_path):
     refused("no such checkpoint", checkpoint=tmp_path / "x.ckpt")
-    refused("is a folder, not a checkpoint", checkpoint=tmp_path)
+    refused("holds no checkpoint", checkpoint=tmp_path)
+    (tmp_path / "x.best.bleu.ckpt").write_bytes(b"junk")
+    refused("x.best.bleu.ckpt: is not a checkpoint, or is damaged", checkpoint=tmp_path)
+
+
+def test_a_run_without_validation_has_its_last_checkpoint(trained, pysimt, tmp_path):
+    assert pysimt("translate", trained[0].run_folder, "-s", "test", "-o", f"{tmp_path}/").status == 0
+    assert (tmp_path / "toy.test.gs").is_file()
+    lone = tmp_path / "lone.ckpt"
+    lone.write_bytes(trained[1].read_bytes())
+    assert pysimt("translate", lone, "-s", "test", "-o", f"{tmp_path}/").status == 0
+    assert (tmp_path / "lone.test.gs").read_text() == (tmp_path / "toy.test.gs").read_text()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 def test_a_training_state_is_no_checkpoint(trained, refused):

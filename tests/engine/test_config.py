@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers the models that configurations name
-from pysimt_sac.engine.config.parser import Options, check_config, parse_value, read_config, result_changing_differences
+from pysimt_sac.engine.config.parser import Options, check_config, read_config, result_changing_differences
+from pysimt_sac.engine.config.values import parse_value, write_value
 from pysimt_sac.errors import UserError
 
 CONFIG = """
@@ -71,6 +72,15 @@ def test_environment_variables(read, monkeypatch):
 )  # fmt: skip
 def test_values(text, value):
     assert parse_value(text) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "a b", "5", "None", "true", "truecase", "$x", "'q'", " x", "a\nb", 3, 0.1, None, True, [1, "a"], (0.9, 0.99),
+     {"src": "x"}, {"trg": Path("/y")}, Path("/z")],
+)  # fmt: skip
+def test_values_that_are_written_are_read_again(value):
+    assert parse_value(write_value(value).replace("$$", "$")) == value
 
 
 def test_overrides_reach_every_place_and_may_hold_colons(read):

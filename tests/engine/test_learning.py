@@ -50,7 +50,7 @@ def test_all_searches_write_their_files(trained):
     for arguments in (["-f", "gs"], ["-f", "bs", "-k", "3", "-N"], ["-f", "sample", "--seed", "7"]):
         assert main(["translate", "-s", "val,test", "-o", prefix, *arguments, str(best(trained))]) == 0
     written = {path.name for path in (trained.folder / "out").iterdir()}
-    kinds = ("gs.raw", "beam3.raw", "beam3.nbest", "sample.raw")
+    kinds = ("gs", "gs.raw", "beam3", "beam3.raw", "beam3.nbest", "sample", "sample.raw")
     assert written == {f"sys.{split}.{kind}" for split in ("val", "test") for kind in kinds}
     n_best = (trained.folder / "out/sys.val.beam3.nbest").read_text().splitlines()
     number, text, score = n_best[0].split(" ||| ")
@@ -66,7 +66,20 @@ def test_filters_apply_unless_disabled(trained):
     raw = (trained.folder / "out/filtered.val.gs.raw").read_text()
     assert (trained.folder / "out/filtered.val.gs").read_text() == raw.lower() != raw
     assert main(["translate", str(best(trained)), "-s", "val", "-n", "-o", f"{prefix}2", *override]) == 0
-    assert not (trained.folder / "out/filtered2.val.gs").exists()
+    assert (trained.folder / "out/filtered2.val.gs").read_text() == raw
+
+
+def test_a_run_folder_stands_for_its_best_checkpoint(trained, pysimt):
+    """By the first of its metrics, BLEU here; and a folder to write to gets files that are named after the run."""
+    out, folder = trained.folder / "new", best(trained).parent
+    outcome = pysimt("translate", folder, "-s", "val", "-o", f"{out}/")
+    assert outcome.status == 0
+    assert f"Translating with {best(trained)}" in outcome.err
+    assert {path.name for path in out.iterdir()} == {f"{folder.name}.val.gs", f"{folder.name}.val.gs.raw"}
+    assert pysimt("translate", best(trained), "-s", "val", "-o", f"{out}/again/").status == 0
+    assert pysimt("translate", best(trained), "-s", "val", "-o", out / "same").status == 0
+    for other in (out / "again" / f"{folder.name}.val.gs", out / "same.val.gs"):
+        assert other.read_text() == (out / f"{folder.name}.val.gs").read_text()
 
 
 def test_another_file_under_a_name_of_its_own(trained):

@@ -3,30 +3,26 @@
 Reading (`read_config`) only parses. `check_config` validates against the declared options and the registered models.
 """
 
-import ast
 import dataclasses
-import os
-import warnings
 from collections.abc import Iterable
-from configparser import ConfigParser, ExtendedInterpolation
 from configparser import Error as ConfigParserError
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.engine.config.options import (
-    ModelOptions,
-    RecipeOptions,
-    TrainOptions,
-    defaults,
-    names,
-    read_section,
+from pysimt_sac.engine.config.merging import (
+    MergedConfig,
+    entry_text,
+    interpolating_parser,
+    read_merged,
+    split_override,
+    syntax_error,
 )
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions, defaults, names, read_section
 from pysimt_sac.engine.config.recipe import check_recipe
 from pysimt_sac.engine.config.registry import MODELS, load_plugin_modules
+from pysimt_sac.engine.config.values import parse_value, plain, write_value
 from pysimt_sac.errors import UserError, did_you_mean
-from pysimt_sac.files import read_lines
 
-ENVIRONMENT = ("HOME", "USER", "LOCAL", "SCRATCH", "PWD")
 REQUIRED_SECTIONS = ("train", "model", "data", "vocabulary")
 ONLY_IN_PYSIMT = {
     "SimultaneousWaitKNMT": "wait-k translation",
@@ -40,8 +36,9 @@ ONLY_IN_PYSIMT = {
 class Options:
     """A configuration: one attribute per section, each a plain dictionary, as pysimt's models expect it."""
 
-    def __init__(self, filename: str, sections: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, filename: str, sections: dict[str, dict[str, Any]], merged: MergedConfig | None = None) -> None:
         self.filename = filename
+        self.merged = merged  # how it is written, if it comes from a file
         self.sections = list(sections)
         self.train: dict[str, Any] = {}
         self.model: dict[str, Any] = {}
@@ -70,16 +67,13 @@ class Options:
         return options
 
     def override(self, overrides: Iterable[str]) -> None:
-        """Apply `section.key:value` words; a key may itself have a dot: `data.val_set.src:FILE`."""
+        """Apply `section.key:value` words to final values; `data.val_set.src:FILE` reaches into a dictionary."""
         for word in overrides:
-            address, colon, text = word.partition(":")
-            section, dot, key = address.partition(".")
-            if not (colon and dot and key):
-                raise UserError("not of the form section.key:value", f"override {word!r}", "e.g. train.lr:0.001")
-            if section not in self.sections:
-                hint = did_you_mean(section, self.sections)
-                raise UserError(f"no section [{section}]", f"override {word!r}", hint)
-            place, (*outer, last) = self[section], key.lower().split(".")
+            section, (*outer, last), text = split_override(word, self.sections)
+            if section == "vars":
+                todo = "override the keys that were made of it, e.g. data.test_set.src:FILE"
+                raise UserError("what refers to [vars] has been interpolated in training", f"override {word!r}", todo)
+            place = self[section]
             for name in outer:
                 if not isinstance(place.get(name), dict):
                     raise UserError(f"[{section}] has no dictionary {name!r}", f"override {word!r}")
@@ -87,90 +81,32 @@ class Options:
             place[last] = parse_value(text)
 
 
-def plain(value: Any) -> Any:
-    """`value` with every path as a string and every tuple as a list."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
-
-
-def parse_value(text: str | None) -> Any:
-    """A Python literal where it is one; true, false and none in any case; else a string or a path."""
-    if text is None:
-        return None
-    text = text.strip()
-    constants = {"true": True, "false": False, "none": None}
-    if text.lower() in constants:
-        return constants[text.lower()]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # e.g. an escape in a string that only looks like a literal
-            value = ast.literal_eval(text)
-            repr(value)  # a number of thousands of digits cannot even be shown: leave it a string
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        value = text
-    return resolve_paths(value)
-
-
-def resolve_paths(value: Any) -> Any:
-    """Strings that begin like a path become absolute paths, inside lists and dictionaries too."""
-    if isinstance(value, list | tuple):
-        return type(value)(resolve_paths(item) for item in value)
-    if isinstance(value, dict):
-        return {resolve_paths(key): resolve_paths(item) for key, item in value.items()}
-    if isinstance(value, str) and not is_text(value):
-        raise UserError(f"{value!r} has a character that no text or file name can have", "configuration")
-    if isinstance(value, str) and value.startswith(("~", "/", "./", "../")):
-        try:
-            return Path(value).expanduser().resolve()
-        except (RuntimeError, ValueError, OSError) as error:
-            raise UserError(f"not a usable path: {error}", repr(value)) from error
-    return value
-
-
-def is_text(value: str) -> bool:
-    """Whether a string can be written anywhere: `'\\0'` or half of a surrogate pair cannot."""
-    return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
-
-
-def expand_environment(text: str) -> str:
-    """Replace $HOME and its like, as pysimt does, before `${...}` is interpolated."""
-    for name in ENVIRONMENT:
-        if name in os.environ:
-            text = text.replace(f"${name}", os.environ[name])
-    return text
-
-
 def read_config(path: str | Path, overrides: Iterable[str] = ()) -> Options:
-    """Parse a configuration file."""
-    path = Path(path)
-    text = expand_environment("\n".join(read_lines(path, "configuration file")))
-    parser = ConfigParser(interpolation=ExtendedInterpolation(), allow_no_value=True)
-    parser.read_dict({"train": {key: str(value) for key, value in defaults(TrainOptions).items()}})
+    """Parse a configuration file with all that it includes; overrides act before `${...}` is interpolated."""
+    merged = read_merged(Path(path), overrides)
+    parser = interpolating_parser(merged.text(), merged.path)
     try:
-        parse(parser, text, path)
         sections = {name: {key: parse_value(text) for key, text in parser.items(name)} for name in parser.sections()}
     except ConfigParserError as error:
-        reason = str(error).replace("'<string>'", "file").replace("<string>", "file")
-        raise UserError(reason, path, "see experiments/ for examples") from error
+        raise syntax_error(error, merged.path) from error
     for missing in (name for name in REQUIRED_SECTIONS if name not in sections or not sections[name]):
         raise UserError(f"has no section [{missing}]", path, "see experiments/mle.conf for a whole example")
-    options = Options(str(path), sections)
-    options.override(overrides)
-    return options
+    return Options(str(path), sections, merged)
 
 
-def parse(parser: ConfigParser, text: str, path: Path) -> None:
-    """Let the standard library read the text, which stumbles over a case of its own."""
-    try:
-        parser.read_string(text)
-    except AttributeError as error:
-        todo = "give that key a value, or do not indent the line after it"
-        raise UserError("a key without a value is followed by an indented line", path, todo) from error
+def config_text(options: Options) -> str:
+    """A configuration as one plain file, with its comments, nothing interpolated; of a checkpoint, its final values."""
+    return options.merged.text() if options.merged else resolved_text(options)
+
+
+def resolved_text(options: Options, given_only: bool = False) -> str:
+    """Final values, with nothing left to interpolate. given_only: leave out keys that no file or override names."""
+    blocks = []
+    for name in options.sections:
+        given = options.merged.sections.get(name, {}) if given_only and options.merged else options[name]
+        values = {key: value for key, value in options[name].items() if key in given}
+        blocks.append("\n".join([f"[{name}]", *(entry_text(key, write_value(value)) for key, value in values.items())]))
+    return "\n\n".join(blocks) + "\n"
 
 
 def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
@@ -178,7 +114,8 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     where = options.filename
     for key in options.train:
         if key not in names(TrainOptions):
-            raise UserError(f"unknown key {key!r}", f"{where} [train]", did_you_mean(key, names(TrainOptions)))
+            todo = did_you_mean(key, names(TrainOptions))
+            raise UserError(f"unknown key {key!r}", place_of(options, "train", key), todo)
     train = read_section(TrainOptions, options.train, f"{where} [train]")
     load_plugin_modules(plugin_modules(options))
     model = find_model(train.model_type, f"{where} [train] model_type")
@@ -212,17 +149,38 @@ def option_classes(model: Any) -> tuple[type, ...]:
     return tuple(dict.fromkeys((ModelOptions, RecipeOptions, *model.option_classes)))
 
 
+def model_keys(model: Any) -> set[str]:
+    """The keys of `[model]` that a model uses."""
+    return set().union(*map(names, option_classes(model)))
+
+
 def check_model_keys(options: Options, model: Any) -> list[str]:
-    """A key that no model knows is an error; one that only other models know, a warning."""
-    own = set().union(*(names(cls) for cls in option_classes(model)))
-    every = own.union(*(names(cls) for other in MODELS.items.values() for cls in option_classes(other)))
-    warned = []
+    """A key that no model knows is an error; one that only other models know, a warning, unless it is included."""
+    own = model_keys(model)
+    every = own.union(*map(model_keys, MODELS.items.values()))
     for key in options.model:
         if key not in every:
-            raise UserError(f"unknown key {key!r}", f"{options.filename} [model]", did_you_mean(key, every))
-        if key not in own:
-            warned.append(f"[model] {key} is not used by {options.train['model_type']}")
-    return warned
+            raise UserError(f"unknown key {key!r}", place_of(options, "model", key), did_you_mean(key, every))
+    return [f"[model] {key} is not used by {options.train['model_type']}" for key in drop_unused(options, own)]
+
+
+def place_of(options: Options, section: str, key: str) -> str:
+    """Where a key stands, for messages: perhaps in an included file."""
+    return f"{options.merged.file_of(section, key) if options.merged else options.filename} [{section}]"
+
+
+def drop_unused(options: Options, used: set[str]) -> list[str]:
+    """Forget included keys of `[model]` that the model does not use; return the other keys that it does not use.
+
+    So a control can include the experiment that it controls, and name another model.
+    """
+    unused, merged = [key for key in options.model if key not in used], options.merged
+    included = [key for key in unused if merged and merged.is_inherited("model", key)]
+    for key in included:
+        del options.model[key]
+    if merged:
+        merged.drop("model", included)
+    return [key for key in unused if key not in included]
 
 
 def check_data(options: Options) -> None:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import torch
 from tqdm import tqdm
 
-from pysimt_sac.engine.checkpoint import Checkpoint, load_weights
+from pysimt_sac.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, load_weights
 from pysimt_sac.engine.config.options import TrainOptions, read_section
 from pysimt_sac.engine.config.parser import Options, find_model, parse_direction, plugin_modules
 from pysimt_sac.engine.config.registry import load_plugin_modules
@@ -46,6 +46,22 @@ class SearchOptions:
     def suffix(self) -> str:
         """How output files are called after the search."""
         return f"beam{self.beam_size}" if self.func == "bs" else self.func
+
+
+def checkpoint_to_use(named: str | Path) -> Path:
+    """A checkpoint by its name, or by its run's folder: the best one by the first of `eval_metrics`, else the last."""
+    path = Path(named).expanduser()
+    if kind_of(path) != "folder":
+        return path
+    final = sorted(path.glob("*-final.ckpt"), key=lambda file: file.stat().st_mtime)
+    some_best = next((file for file in path.glob("*.best.*.ckpt") if file.exists()), None)
+    if some_best:
+        where = f"{some_best} [train]"
+        train = read_section(TrainOptions, Options.from_dict(load_checkpoint(some_best).options).train, where)
+        return find_checkpoint(path, train.eval_metrics[0])
+    if not final:
+        raise UserError("holds no checkpoint", path, "give a checkpoint, or the folder of a run that has saved one")
+    return final[-1]
 
 
 def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence[str] = ()) -> Any:
@@ -138,11 +154,9 @@ class Translator:
         return str(self.model.trg_vocab.idxs_to_sent(hypothesis.words))
 
     def output_files(self, split: str, prefix: str) -> dict[str, Path]:
-        """What a split's translations are written to."""
+        """What a split's translations are written to; without filters, two files with the same text."""
         stem = f"{prefix}.{split}.{self.search.suffix}"
-        files = {"raw": Path(f"{stem}.raw")}
-        if self.filters:
-            files["filtered"] = Path(stem)
+        files = {"raw": Path(f"{stem}.raw"), "filtered": Path(stem)}
         if self.search.n_best:
             files["n-best"] = Path(f"{stem}.nbest")
         return files

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from pysimt_sac.engine.checkpoint import load_state
-from pysimt_sac.engine.config.parser import Options, result_changing_differences
+from pysimt_sac.engine.config.parser import Options, config_text, result_changing_differences
 from pysimt_sac.errors import UserError
-from pysimt_sac.files import kind_of, make_folder, remove_leftovers, why
+from pysimt_sac.files import atomic_write, kind_of, make_folder, remove_leftovers, why
 
 held_locks: set[IO[str]] = set()
 
@@ -41,6 +41,7 @@ class Run:
     state: dict[str, Any] | None = None
     remark: str = ""
     restart: bool = False
+    config: str = ""  # the merged configuration, for those who look into the folder
     begun: bool = False
     created: list[Path] = field(default_factory=list)  # what was made to hold the lock, innermost first
     lock: IO[str] | None = None
@@ -62,6 +63,8 @@ class Run:
         if self.restart:
             move_aside(self.folder)
         self.begun = True
+        with atomic_write(self.folder / f"{self.exp_id}.conf") as stream:
+            stream.write(self.config)
 
     def close(self) -> None:
         """Let go of the folder; if the run never began, remove what was made for it."""
@@ -87,7 +90,7 @@ def run_folder(options: Options, suffix: str) -> Path:
 
 def open_run(options: Options, suffix: str = "", restart: bool = False, host: str = "embedded") -> Run:
     """Lock the folder of a configuration's run and see what is in it; close the run in the end."""
-    run = Run(run_folder(options, suffix), restart=restart)
+    run = Run(run_folder(options, suffix), restart=restart, config=config_text(options))
     try:
         lock_folder(run)
         if not restart:
@@ -106,7 +109,8 @@ def new_exp_id(options: Options) -> str:
 
 def abandoned_exp_id(run: Run) -> str:
     """The id of a run that ended before it saved anything; it is taken over, so that nothing of it is left behind."""
-    ids = [path.stem for path in run.folder.glob("*.log") if not list(run.folder.glob(f"{path.stem}*.ckpt"))]
+    begun = {path.stem for pattern in ("*.log", "*-r?????.conf") for path in run.folder.glob(pattern)}
+    ids = [exp_id for exp_id in begun if not list(run.folder.glob(f"{exp_id}*.ckpt"))]
     return "" if run.restart or len(ids) != 1 else ids[0]
 
 

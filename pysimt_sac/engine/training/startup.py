@@ -8,7 +8,7 @@ import torch
 from pysimt_sac import __version__
 from pysimt_sac.engine.checkpoint import state_fits
 from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.config.parser import plain
+from pysimt_sac.engine.config.values import plain
 from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.engine.training.runs import Run
 

@@ -1,0 +1,141 @@
+"""`pysimt-sac config`: a configuration with all that it includes, as one plain file."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pysimt_sac.cli import main_sac
+from pysimt_sac.commands.config import experiments
+from pysimt_sac.engine.config.parser import check_config, read_config
+
+BASE = """\
+[vars]
+tl: de
+
+[train]
+model_type: SimultaneousNMT
+save_path: ./runs/${vars:tl}
+tensorboard_dir: ${save_path}/tb
+# How fast.
+lr: 0.1
+
+[model]
+direction: src:Text -> trg:Text
+
+[data]
+train_set: {'src': './train.en', 'trg': './train.${vars:tl}'}
+
+[vocabulary]
+src: ./vocab.en
+trg: ./vocab.${vars:tl}
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(**texts):
+        for name, text in texts.items():
+            (tmp_path / f"{name}.conf").write_text(text)
+        return tmp_path / f"{name}.conf"
+
+    return write
+
+
+def config_command(capsys, *words):
+    status = main_sac(["config", *map(str, words)])
+    return status, *capsys.readouterr()
+
+
+def test_the_command_prints_a_usable_configuration(write, capsys, tmp_path):
+    path = write(base=BASE, mine="[include]\nbase: base.conf\n[vars]\ntl: fr\n")
+    status, text, _ = config_command(capsys, path, "train.lr:0.7")
+    assert status == 0
+    assert "# How fast.\nlr: 0.7\n" in text
+    assert "save_path: ./runs/${vars:tl}\n" in text
+    (tmp_path / "printed.conf").write_text(text)
+    printed, read = (
+        read_config(*words).to_dict() for words in ((tmp_path / "printed.conf",), (path, ["train.lr:0.7"]))
+    )
+    assert printed | {"filename": ""} == read | {"filename": ""}
+
+
+def test_a_file_that_others_include_can_be_printed_though_it_is_not_complete(write, capsys):
+    assert config_command(capsys, write(part="[train]\nlr: ${vars:x}\n"))[1] == "[train]\nlr: ${vars:x}\n"
+
+
+def test_final_values_with_all_defaults(write, capsys, tmp_path):
+    path = write(base=BASE, mine="[include]\nbase: base.conf\n[data]\ncase: truecase\nhalf: a$$b\n")
+    status, text, _ = config_command(capsys, path, "--resolved")
+    assert status == 0
+    assert f"tensorboard_dir: {Path.cwd()}/runs/de/tb\n" in text
+    assert "batch_size: 32\n" in text
+    assert "enc_dim: 256\n" in text
+    assert "aux_dim" not in text
+    assert "case: 'truecase'\n" in text
+    (tmp_path / "printed.conf").write_text(text)
+    assert read_config(tmp_path / "printed.conf").data == read_config(path).data
+    assert read_config(path).data["half"] == "a$b"
+
+
+def test_a_mistake_is_one_line(write, capsys):
+    status, out, told = config_command(capsys, write(mine="[include]\nbase: nowhere.conf\n"))
+    assert (status, out) == (2, "")
+    assert re.fullmatch(r"pysimt-sac config: error: .*nowhere.conf: no such configuration file.*\n", told)
+
+
+def test_included_keys_of_another_model_are_not_printed(write, capsys):
+    sac = BASE.replace("SimultaneousNMT", "SACNMT").replace("[model]", "[model]\nalpha: 0.1\nactor_warmup: 5")
+    path = write(sac=sac, control="[include]\nbase: sac.conf\n[train]\nmodel_type: mlenmt\n")
+    for more in ((), ("--resolved",)):
+        _, text, told = config_command(capsys, path, *more)
+        assert "alpha" not in text
+        assert "actor_warmup: 5\n" in text
+        assert told == ""
+
+
+# The ready ones
+
+
+def test_the_list_names_every_experiment_and_says_what_it_is(capsys):
+    status, out, _ = config_command(capsys, "--list")
+    assert status == 0
+    assert re.search(r"^sac_bleu +Soft Actor-Critic with the BLEU reward on Multi30K", out, flags=re.MULTILINE)
+    names = [line.split()[0] for line in out.splitlines()]
+    assert {"mle", "demo_mle", "control_mle"} <= set(names)
+    assert not [name for name in names if name.startswith("base_")]
+
+
+def test_a_copy_stands_alone(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = config_command(capsys, "--copy", "control_mle")
+    assert (status, out) == (0, "Wrote control_mle.conf\n")
+    text = (tmp_path / "control_mle.conf").read_text()
+    assert text.startswith("# Control C1 for sac_bleu.conf")
+    assert "[include]" not in text
+    copied, ours = read_config(tmp_path / "control_mle.conf"), read_config(experiments()["control_mle"])
+    assert check_config(copied)[1] == check_config(ours)[1] == []
+    assert copied.to_dict() | {"filename": ""} == ours.to_dict() | {"filename": ""}
+    for dest in ("a/", "a/b.conf", "a"):
+        assert config_command(capsys, "--copy", "mle.conf", dest)[0] == (2 if dest == "a" else 0)
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b.conf", "mle.conf"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--copy", "sac_blue"], "no experiment is called 'sac_blue' (did you mean 'sac_bleu'?)"),
+        (["--copy", "base_rl"], "no experiment is called 'base_rl'"),
+        (["--copy", "mle", "x.conf", "y.conf"], "'y.conf' is one word too many"),
+        (["--copy", "mle", "/proc/x/"], "cannot create this folder"),
+        ([], "no configuration is named (--list shows those that come with this package)"),
+        (["x.conf", "--list"], "is for one configuration"),
+        (["x.conf"], "no such configuration file"),
+    ],
+)
+def test_bad_words(capsys, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    status, out, told = config_command(capsys, *words)
+    assert (status, out) == (2, "")
+    assert message in told
+    assert list(tmp_path.iterdir()) == []
