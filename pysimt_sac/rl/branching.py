@@ -93,7 +93,8 @@ def collect_branched(
         states_C, columns_C = valid_MK.nonzero().unbind(1)
         forked = times_M[states_C], sentences_M[states_C], words_MK[states_C, columns_C]
         sampler = generator if options.branch_continuation == "sample" else None
-        whole_TC = complete(stepper, path, trace, limits_B.to(actor.device), *forked, sampler)
+        all_greedy = options.branch_path == options.branch_continuation == "greedy"
+        whole_TC = complete(stepper, path, trace, limits_B.to(actor.device), *forked, sampler, all_greedy)
     reward_C, return_C = score_branches(actor, collector, whole_TC, forked[0], references_RB[:, forked[1]], alpha)
     rewards_MK, returns_MK = (torch.zeros(valid_MK.shape, device=actor.device) for _ in range(2))
     rewards_MK[states_C, columns_C], returns_MK[states_C, columns_C] = reward_C, return_C
@@ -137,16 +138,21 @@ def complete(
     sentences_C: Tensor,
     words_C: Tensor,
     generator: torch.Generator | None,
+    all_greedy: bool,
 ) -> Tensor:
-    """Whole hypotheses (T, C): the path up to a state, a word, and its continuation from the forked state."""
+    """Whole hypotheses (T, C): the path up to a state, a word, and its continuation from the forked state.
+
+    all_greedy: path and continuations are, so that the path's own word leads to the path.
+    """
     whole_TC = path.words_TB.index_select(1, sentences_C)
-    longest = int(limits_B.max()) + 1
+    longest, every_C = int(limits_B.max()) + 1, torch.arange(len(times_C), device=times_C.device)
     whole_TC = torch.cat((whole_TC, whole_TC.new_full((longest - len(whole_TC), len(times_C)), PAD)))
+    known_C = whole_TC[times_C + 1, every_C].eq(words_C) if all_greedy else torch.zeros_like(words_C, dtype=torch.bool)
     rows_T1 = torch.arange(longest, device=whole_TC.device).unsqueeze(1)
-    whole_TC = whole_TC.masked_fill(rows_T1 > times_C, PAD)
-    whole_TC[times_C + 1, torch.arange(len(times_C), device=times_C.device)] = words_C
+    whole_TC = whole_TC.masked_fill((rows_T1 > times_C) & ~known_C, PAD)
+    whole_TC[times_C + 1, every_C] = words_C
     left_C = limits_B[sentences_C] - times_C - 1
-    open_ = (words_C.ne(EOS) & (left_C > 0)).nonzero().squeeze(1)
+    open_ = (words_C.ne(EOS) & (left_C > 0) & ~known_C).nonzero().squeeze(1)
     if len(open_):
         assert trace.states_TBH is not None
         forked = stepper.fork(sentences_C[open_], trace.states_TBH[times_C[open_], sentences_C[open_]])
