@@ -78,6 +78,10 @@ class IncrementalReward(ABC):
         potentials_N = self.evaluate(translations.references, prefixes)
         return np.split(potentials_N, np.cumsum(translations.steps)[:-1])
 
+    def final(self, references: Sequence[list[str]], hypotheses: Sequence[list[str]]) -> Floats:
+        """R_T of whole hypotheses, without the steps before it."""
+        return self.evaluate(references, [[Prefix(words, True)] for words in hypotheses])
+
     def next_growth(self, lookahead: Lookahead) -> Floats:
         """R(prefix + word) - R(prefix) of every candidate, (T, B, K)."""
         return lookahead.growth(self.evaluate(lookahead.references, lookahead.prefixes))

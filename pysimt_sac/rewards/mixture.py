@@ -15,6 +15,7 @@ from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, ReadOptions, RewardOptions, Translations
+from pysimt_sac.rewards.incremental import IncrementalReward
 from pysimt_sac.rewards.lookahead import Candidates, Lookahead, growth_by_calling
 from pysimt_sac.rewards.units import Pieces, Words
 
@@ -86,6 +87,19 @@ class Rewarder:
             growth_TBK += weight * part_TBK
         scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
         return np.asarray(scale_B[:, None] * growth_TBK)
+
+    def scores(self, translations: Translations, alpha: float = math.nan) -> tuple[Floats, Floats]:
+        """R_T of whole hypotheses (B) and their scale c (B); quicker than a call, which scores all their steps."""
+        scores_B = np.zeros(len(translations.ended))
+        for name, weight in self.weights.items():
+            part, unit = self.parts[name], self.unit_of(name)
+            if isinstance(part, IncrementalReward):
+                scores_B += weight * part.final(
+                    unit.whole(translations.references), unit.whole(translations.hypotheses)
+                )
+            else:
+                scores_B += weight * self.potentials_of(name, translations)[-1]
+        return scores_B, scales(self.scale, self.unit.whole(translations.references), alpha)
 
     def potentials(self, translations: Translations, names: Iterable[str]) -> dict[str, Floats]:
         """R_t of some of the parts, without their weights, (T, B) each."""

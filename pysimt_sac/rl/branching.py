@@ -95,15 +95,18 @@ def collect_branched(
         sampler = generator if options.branch_continuation == "sample" else None
         all_greedy = options.branch_path == options.branch_continuation == "greedy"
         whole_TC = complete(stepper, path, trace, limits_B.to(actor.device), *forked, sampler, all_greedy)
-    reward_C, return_C = score_branches(actor, collector, whole_TC, forked[0], references_RB[:, forked[1]], alpha)
-    rewards_MK, returns_MK = (torch.zeros(valid_MK.shape, device=actor.device) for _ in range(2))
-    rewards_MK[states_C, columns_C], returns_MK[states_C, columns_C] = reward_C, return_C
-    branches = Branches(times_M, sentences_M, words_MK, valid_MK, rewards_MK, returns_MK)
+    experience = collector.score(actor, batch, encoded, path, alpha, update, generator, True, references_RB)
     choices = likeliest_words(trace, len(path.words_TB) - 1, options.branch_least)
     if known_rewards:
         inputs = path.words_TB, references_RB, choices.words_TBK, limits_B
         choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, alpha))
-    experience = collector.score(actor, batch, encoded, path, alpha, update, generator, True, references_RB)
+    # The return of a branch is c (R_T - R_{t-1}): the hypothesis's score less what the path had earned before.
+    scores_C = collector.final_scores(actor, whole_TC, references_RB.index_select(1, forked[1]), alpha)
+    before_C = (experience.scale_B * experience.potentials_before_TB)[forked[0], forked[1]]
+    returns_MK = torch.zeros(valid_MK.shape, device=actor.device)
+    returns_MK[states_C, columns_C] = scores_C - before_C
+    rewards_MK = choices.rewards_TBK[times_M, sentences_M]
+    branches = Branches(times_M, sentences_M, words_MK, valid_MK, rewards_MK, returns_MK)
     return dataclasses.replace(experience, branches=branches, choices=choices)
 
 
@@ -162,16 +165,6 @@ def complete(
         fits = rows < longest
         whole_TC[rows[fits], columns[fits]] = continued[fits]
     return whole_TC
-
-
-def score_branches(
-    actor: Actor, collector: Collector, whole_TC: Tensor, times_C: Tensor, references_RC: Tensor, alpha: float
-) -> tuple[Tensor, Tensor]:
-    """The reward of each branch's word, and its return: c (R_t - R_{t-1}) and c (R_T - R_{t-1})."""
-    potentials_TC, scale_C = collector.potentials(actor, whole_TC, references_RC, alpha)
-    padded_TC = torch.cat((torch.zeros_like(potentials_TC[:1]), potentials_TC))
-    before_C, after_C = (padded_TC.gather(0, (times_C + more).unsqueeze(0)).squeeze(0) for more in (0, 1))
-    return scale_C * (after_C - before_C), scale_C * (potentials_TC[-1] - before_C)
 
 
 @torch.no_grad()

@@ -116,11 +116,10 @@ class Collector:
             created_at_update=update,
         )
 
-    def potentials(self, actor: Actor, words_TC: Tensor, reference_RC: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-        """R_t at every step (T, C) of any hypotheses, and their scale c (C)."""
-        rewards = self.rewarder(Translations.from_ids(words_TC, reference_RC, actor.tokens), alpha)
-        potentials_TC, scale_C = (torch.from_numpy(values) for values in (rewards.potentials_TB, rewards.scale_B))
-        return potentials_TC.to(words_TC.device, torch.float32), scale_C.to(words_TC.device, torch.float32)
+    def final_scores(self, actor: Actor, words_TC: Tensor, reference_RC: Tensor, alpha: float) -> Tensor:
+        """c R_T (C) of any hypotheses."""
+        scores_C, scale_C = self.rewarder.scores(Translations.from_ids(words_TC, reference_RC, actor.tokens), alpha)
+        return torch.from_numpy(scores_C * scale_C).to(words_TC.device, torch.float32)
 
     def next_rewards(
         self,

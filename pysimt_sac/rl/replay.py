@@ -24,8 +24,8 @@ IN_USE = {torch.int32: torch.int64}
 class Branches(NamedTuple):
     """M branched states of a batch, and up to K words of each.
 
-    times_M, sentences_M: which states. rewards_MK: r(s,a), of the word itself. returns_MK: Q(s,a), of the word and its
-    continuation, undiscounted.
+    times_M, sentences_M: which states. rewards_MK: r(s,a), of the word itself, if it is known. returns_MK: Q(s,a), of
+    the word and its continuation, undiscounted.
     """
 
     times_M: Tensor
