@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -101,17 +100,6 @@ def test_batches_that_join_others_under_way_are_translated_as_if_alone(usual):
     alone = [greedy_search(model, batch, 12) for batch in batches]
     assert [[h.words for h in hypotheses] for _, hypotheses in found] == [[h.words for h in each] for each in alone]
     assert len({len(h.words) for hypotheses in alone for h in hypotheses}) > 2
-
-
-@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
-def test_a_decoder_that_only_knows_pysimts_protocol_finds_the_same(search):
-    model = tiny_model(n_words=6, seed=34, spread=1.6, out_logic="deep").double()
-    batch = tiny_batch(model, tiny_sentences(9, n_words=6, longest=9))
-    dec = SimpleNamespace(f_init=model.dec.f_init, f_next=model.dec.f_next, get_emb=model.dec.get_emb)
-    foreign = SimpleNamespace(
-        dec=dec, cache_enc_states=model.cache_enc_states, get_enc_state_dict=model.get_enc_state_dict
-    )
-    assert [found.words for found in search(foreign, batch)] == [found.words for found in search(model, batch)]
 
 
 def test_sampling_does_not_depend_on_the_batch_either():
