@@ -20,7 +20,7 @@ setup(
     license="MIT",
     python_requires=">=3.11",
     packages=find_packages(include=["pysimt_sac", "pysimt_sac.*"]),
-    package_data={"pysimt_sac": ["py.typed", "evaluation/*.json", "evaluation/page/*"]},
+    package_data={"pysimt_sac": ["py.typed", "evaluation/report/*.json", "evaluation/report/assets/*"]},
     install_requires=[
         "torch>=2.6,<3",
         "numpy>=1.26",

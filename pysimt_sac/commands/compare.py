@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.comparison import Comparison, MetricComparison, System, SystemScore, compare_systems
-from pysimt_sac.evaluation.layout import Table
-from pysimt_sac.evaluation.significance import SIGNIFICANT
-from pysimt_sac.evaluation.texts import Text, check_runs, check_texts, read_text
+from pysimt_sac.evaluation.report.layout import Table
+from pysimt_sac.evaluation.scoring.comparison import Comparison, MetricComparison, System, SystemScore, compare_systems
+from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
+from pysimt_sac.evaluation.scoring.texts import Text, check_runs, check_texts, read_text
 
 EPILOG = """Several test sets: name them with --sets and write {set} in every path, or give several references and join
 each run's files with commas, in the same order. s_sel: spread due to the choice of test sentences (bootstrap); s_test:

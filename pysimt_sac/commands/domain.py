@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.evaluation.domain import DomainAnalysis, DomainDistance, NeuralOptions, domain_distances
-from pysimt_sac.evaluation.layout import Table
-from pysimt_sac.evaluation.ngram import NAME
-from pysimt_sac.evaluation.texts import read_text, short_names
+from pysimt_sac.evaluation.lexical.domain import DomainAnalysis, DomainDistance, NeuralOptions, domain_distances
+from pysimt_sac.evaluation.lexical.ngram import NAME
+from pysimt_sac.evaluation.report.layout import Table
+from pysimt_sac.evaluation.scoring.texts import read_text, short_names
 
 EPILOG = """All texts must be of one language and prepared alike. The paper measures the source side (English), so that
 the distance is that of what the system has to translate."""

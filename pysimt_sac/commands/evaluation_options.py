@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.layout import FORMATS, Table, render
-from pysimt_sac.evaluation.meteor import guess_language
-from pysimt_sac.evaluation.scores import METRIC_NAMES, MetricChoice, choose_metrics
-from pysimt_sac.evaluation.significance import SIGNIFICANT, Resampling
-from pysimt_sac.evaluation.texts import Text, read_text, short_names
+from pysimt_sac.evaluation.report.layout import FORMATS, Table, render
+from pysimt_sac.evaluation.scoring.meteor import guess_language
+from pysimt_sac.evaluation.scoring.scores import METRIC_NAMES, MetricChoice, choose_metrics
+from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT, Resampling
+from pysimt_sac.evaluation.scoring.texts import Text, read_text, short_names
 from pysimt_sac.files import write_lines
 
 

@@ -5,19 +5,19 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.figures import save_figure
-from pysimt_sac.evaluation.frequency import (
+from pysimt_sac.evaluation.lexical.frequency import (
     RARE,
     FrequencyAnalysis,
     Group,
     WordUse,
     analyse_frequency,
     count_training_words,
-    frequency_figure,
 )
-from pysimt_sac.evaluation.layout import Table
-from pysimt_sac.evaluation.sentences import MEASURES
-from pysimt_sac.evaluation.texts import check_texts, read_text
+from pysimt_sac.evaluation.report.data import frequency_figure
+from pysimt_sac.evaluation.report.figures import save_figure
+from pysimt_sac.evaluation.report.layout import Table
+from pysimt_sac.evaluation.scoring.sentences import MEASURES
+from pysimt_sac.evaluation.scoring.texts import check_texts, read_text
 from pysimt_sac.files import stream_lines
 
 EPILOG = """The training text is the target side, in words like outputs and reference (no BPE). The first HYP is the

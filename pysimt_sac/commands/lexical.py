@@ -6,9 +6,7 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.comparison import MetricComparison, System
-from pysimt_sac.evaluation.layout import Table
-from pysimt_sac.evaluation.lexical import (
+from pysimt_sac.evaluation.lexical.accuracy import (
     CORRECT,
     WRONG,
     Accuracy,
@@ -20,7 +18,9 @@ from pysimt_sac.evaluation.lexical import (
     normalise,
     read_cases,
 )
-from pysimt_sac.evaluation.texts import Text, check_runs, empty_lines, read_text, short_names, trace_differences
+from pysimt_sac.evaluation.report.layout import Table
+from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System
+from pysimt_sac.evaluation.scoring.texts import Text, check_runs, empty_lines, read_text, short_names, trace_differences
 
 EPILOG = """Each HYP is a system of its own, and the first one is what the others are compared with. Systems with
 several runs: --baseline HYP... --system NAME HYP... as in `pysimt-sac compare`."""

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.frequency import count_training_words
-from pysimt_sac.evaluation.layout import Table, best_cells
-from pysimt_sac.evaluation.ranking import GROUPS, Choice, PairRanking, RankingResult, draw_items, score_ranking
-from pysimt_sac.evaluation.ranking_sheet import key_summary, read_judgements, read_key, write_key, write_sheet
-from pysimt_sac.evaluation.texts import read_text
+from pysimt_sac.evaluation.lexical.frequency import count_training_words
+from pysimt_sac.evaluation.ranking.sample import GROUPS, Choice, draw_items
+from pysimt_sac.evaluation.ranking.score import PairRanking, RankingResult, score_ranking
+from pysimt_sac.evaluation.ranking.sheet import key_summary, read_judgements, read_key, write_key, write_sheet
+from pysimt_sac.evaluation.report.layout import Table, best_cells
+from pysimt_sac.evaluation.scoring.texts import read_text
 from pysimt_sac.files import stream_lines
 
 EPILOG = """Give the sheet to the judge and keep the key. The judge ranks the translations of each row, 1 the best, ties

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.figures import save_figure
-from pysimt_sac.evaluation.report_data import ReportData, analyse
-from pysimt_sac.evaluation.report_input import Request, gather, name_runs
-from pysimt_sac.evaluation.report_page import render_page
-from pysimt_sac.evaluation.sentences import MEASURES
+from pysimt_sac.evaluation.report.data import ReportData, analyse
+from pysimt_sac.evaluation.report.figures import save_figure
+from pysimt_sac.evaluation.report.input import Request, gather, name_runs
+from pysimt_sac.evaluation.report.page import render_page
+from pysimt_sac.evaluation.scoring.sentences import MEASURES
 from pysimt_sac.files import atomic_write, make_folder
 
 EPILOG = """Each RUN is a folder that training wrote; the first one is the baseline. The same NAME several times: runs

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.evaluation.layout import Table, best_cells
-from pysimt_sac.evaluation.scores import TextScores, score_texts
-from pysimt_sac.evaluation.texts import check_texts, read_text, short_names
+from pysimt_sac.evaluation.report.layout import Table, best_cells
+from pysimt_sac.evaluation.scoring.scores import TextScores, score_texts
+from pysimt_sac.evaluation.scoring.texts import check_texts, read_text, short_names
 
 EPILOG = """Outputs and reference are scored as they are: joined (no BPE) and tokenised in the same way, one sentence a
 line. To know whether a difference is real, use `pysimt-sac compare`."""

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.evaluation.paper import paper_tables
-from pysimt_sac.evaluation.runs_file import EXAMPLE, RunsFile, read_runs
-from pysimt_sac.evaluation.tables import Filler, as_table
+from pysimt_sac.evaluation.report.paper import paper_tables
+from pysimt_sac.evaluation.report.runs_file import EXAMPLE, RunsFile, read_runs
+from pysimt_sac.evaluation.report.tables import Filler, as_table
 
 EPILOG = """Begin with `pysimt-sac table --example > runs.toml` and name your outputs there. Without a runs file, the
 paper's figures are shown alone; with one, the tables that it has runs for. The paper's human ranking and its

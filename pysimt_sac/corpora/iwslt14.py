@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from pysimt_sac.corpora.iwslt14_archive import plain_folder
-from pysimt_sac.corpora.parallel import Workers
+from pysimt_sac.corpora.processes import Workers
 from pysimt_sac.corpora.raw_files import RawFile, find_text, split_pair
 from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.tokenisation import Style, tokenise_file

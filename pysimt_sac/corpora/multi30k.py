@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from pysimt_sac.corpora.bpe import Segmenter, learn_codes, read_codes, read_units, write_units
-from pysimt_sac.corpora.parallel import Workers, rewrite_file
+from pysimt_sac.corpora.processes import Workers, rewrite_file
 from pysimt_sac.corpora.raw_files import RawFile, find_text, require_folder, split_pair
 from pysimt_sac.corpora.record import TextStatistics, checksum, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.tokenisation import Style, join_hyphens, tokenise_file

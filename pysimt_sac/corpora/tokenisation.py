@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.corpora.parallel import Workers, rewrite_file
+from pysimt_sac.corpora.processes import Workers, rewrite_file
 
 HYPHEN_MARK = " @-@ "
 

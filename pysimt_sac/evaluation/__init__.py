@@ -6,18 +6,19 @@ Texts are lists of sentences, already joined (no BPE) and tokenised; nothing her
 needs torch, but for the neural language model of `domain_distances` and for reading run folders.
 """
 
-from pysimt_sac.evaluation.comparison import Comparison, System, compare_systems
-from pysimt_sac.evaluation.domain import DomainAnalysis, NeuralOptions, domain_distances
-from pysimt_sac.evaluation.frequency import FrequencyAnalysis, analyse_frequency, count_training_words
-from pysimt_sac.evaluation.lexical import LexicalAccuracy, compare_lexical, lexical_accuracy, read_cases
-from pysimt_sac.evaluation.meteor import MeteorMetric
-from pysimt_sac.evaluation.ngram import NgramModel
-from pysimt_sac.evaluation.ranking import Choice, RankingResult, draw_items, score_ranking
-from pysimt_sac.evaluation.report_data import ReportData, analyse
-from pysimt_sac.evaluation.report_input import Request, gather
-from pysimt_sac.evaluation.report_page import render_page
-from pysimt_sac.evaluation.scores import TextScores, choose_metrics, score_text, score_texts
-from pysimt_sac.evaluation.significance import Resampling
+from pysimt_sac.evaluation.lexical.accuracy import LexicalAccuracy, compare_lexical, lexical_accuracy, read_cases
+from pysimt_sac.evaluation.lexical.domain import DomainAnalysis, NeuralOptions, domain_distances
+from pysimt_sac.evaluation.lexical.frequency import FrequencyAnalysis, analyse_frequency, count_training_words
+from pysimt_sac.evaluation.lexical.ngram import NgramModel
+from pysimt_sac.evaluation.ranking.sample import Choice, draw_items
+from pysimt_sac.evaluation.ranking.score import RankingResult, score_ranking
+from pysimt_sac.evaluation.report.data import ReportData, analyse
+from pysimt_sac.evaluation.report.input import Request, gather
+from pysimt_sac.evaluation.report.page import render_page
+from pysimt_sac.evaluation.scoring.comparison import Comparison, System, compare_systems
+from pysimt_sac.evaluation.scoring.meteor import MeteorMetric
+from pysimt_sac.evaluation.scoring.scores import TextScores, choose_metrics, score_text, score_texts
+from pysimt_sac.evaluation.scoring.significance import Resampling
 
 __all__ = [
     "Choice",
