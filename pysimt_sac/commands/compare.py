@@ -10,7 +10,7 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.layout import Table
 from pysimt_sac.evaluation.scoring.comparison import Comparison, MetricComparison, System, SystemScore, compare_systems
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
-from pysimt_sac.evaluation.scoring.texts import Text, check_runs, check_texts, read_text
+from pysimt_sac.evaluation.scoring.texts import NamedText, check_runs, check_texts, read_text
 
 EPILOG = """Several test sets: name them with --sets and write {set} in every path, or give several references and join
 each run's files with commas, in the same order. s_sel: spread due to the choice of test sentences (bootstrap); s_test:
@@ -23,8 +23,8 @@ class TestSet:
     """A reference and all systems' outputs for it, the baseline first."""
 
     name: str
-    reference: Text
-    systems: tuple[tuple[str, tuple[Text, ...]], ...]
+    reference: NamedText
+    systems: tuple[tuple[str, tuple[NamedText, ...]], ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,9 +118,9 @@ def read_test_sets(args: argparse.Namespace) -> list[TestSet]:
     ]
 
 
-def joined(texts: Sequence[Text]) -> Text:
+def joined(texts: Sequence[NamedText]) -> NamedText:
     """Texts put end to end."""
-    return Text(" + ".join(text.name for text in texts), tuple(line for text in texts for line in text.lines))
+    return NamedText(" + ".join(text.name for text in texts), tuple(line for text in texts for line in text.lines))
 
 
 def pooled(test_sets: Sequence[TestSet]) -> TestSet:

@@ -14,7 +14,7 @@ from pysimt_sac.evaluation.report.layout import FORMATS, Table, render
 from pysimt_sac.evaluation.scoring.meteor import guess_language
 from pysimt_sac.evaluation.scoring.scores import METRIC_NAMES, MetricChoice, choose_metrics
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT, Resampling
-from pysimt_sac.evaluation.scoring.texts import Text, read_text, short_names
+from pysimt_sac.evaluation.scoring.texts import NamedText, read_text, short_names
 from pysimt_sac.files import write_lines
 
 
@@ -71,7 +71,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file instead of the screen")
 
 
-def read_outputs(words: Sequence[str]) -> dict[str, Text]:
+def read_outputs(words: Sequence[str]) -> dict[str, NamedText]:
     """Systems' outputs, each given as HYP or NAME=HYP, by their names."""
     paths, names = [], []
     for word in words:
@@ -79,7 +79,7 @@ def read_outputs(words: Sequence[str]) -> dict[str, Text]:
         named = bool(equals) and not Path(word).is_file()
         paths.append(Path(file if named else word))
         names.append(name if named else "")
-    outputs: dict[str, Text] = {}
+    outputs: dict[str, NamedText] = {}
     for name, usual, path in zip(names, short_names(paths), paths, strict=True):
         if (name or usual) in outputs:
             raise UserError(f"two systems are called {name or usual!r}", todo="give each its own name: NAME=HYP")
@@ -117,16 +117,16 @@ def note(messages: Iterable[str]) -> None:
         print(f"note: {message}", file=sys.stderr)
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Dataclasses as dictionaries, numbers that are none as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         names += [name for name, member in vars(type(value)).items() if isinstance(member, property)]
-        return {name: plain(getattr(value, name)) for name in names}
+        return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_json(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -138,7 +138,7 @@ def emit_tables(args: argparse.Namespace, tables: Sequence[Table], appendix: str
 
 def emit_json(args: argparse.Namespace, value: object) -> None:
     """Show results as JSON."""
-    emit(args, json.dumps(plain(value), ensure_ascii=False, indent=2))
+    emit(args, json.dumps(to_json(value), ensure_ascii=False, indent=2))
 
 
 def emit(args: argparse.Namespace, text: str) -> None:

@@ -8,7 +8,7 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.lexical.frequency import (
     RARE,
     FrequencyAnalysis,
-    Group,
+    SentenceGroup,
     WordUse,
     analyse_frequency,
     count_training_words,
@@ -80,7 +80,7 @@ def warn_of_other_words(analysis: FrequencyAnalysis) -> None:
         options.warn([f"{share} are not in the training text: is it the same language, and no BPE?"])
 
 
-def frequency_table(analysis: FrequencyAnalysis, group: Group) -> Table:
+def frequency_table(analysis: FrequencyAnalysis, group: SentenceGroup) -> Table:
     """A row for each text."""
     notes: tuple[str, ...] = ()
     if group is analysis.all:

@@ -20,7 +20,14 @@ from pysimt_sac.evaluation.lexical.accuracy import (
 )
 from pysimt_sac.evaluation.report.layout import Table
 from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System
-from pysimt_sac.evaluation.scoring.texts import Text, check_runs, empty_lines, read_text, short_names, trace_differences
+from pysimt_sac.evaluation.scoring.texts import (
+    NamedText,
+    check_runs,
+    empty_lines,
+    read_text,
+    short_names,
+    trace_differences,
+)
 
 EPILOG = """Each HYP is a system of its own, and the first one is what the others are compared with. Systems with
 several runs: --baseline HYP... --system NAME HYP... as in `pysimt-sac compare`."""
@@ -85,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def read_systems(args: argparse.Namespace) -> list[tuple[str, tuple[Text, ...]]]:
+def read_systems(args: argparse.Namespace) -> list[tuple[str, tuple[NamedText, ...]]]:
     """Names and outputs of all systems, the baseline first."""
     systems = [("baseline", args.baseline)] if args.baseline else []
     systems += [(name, [Path(file) for file in files]) for name, *files in args.system]
@@ -103,16 +110,16 @@ def read_systems(args: argparse.Namespace) -> list[tuple[str, tuple[Text, ...]]]
 
 
 def check(
-    mlt: Path, cases: Sequence[Case], systems: Sequence[tuple[str, tuple[Text, ...]]], beside: Sequence[Text]
+    mlt: Path, cases: Sequence[Case], systems: Sequence[tuple[str, tuple[NamedText, ...]]], beside: Sequence[NamedText]
 ) -> None:
     """All texts must be of the same test set, and prepared like the list."""
     texts = [text for _, runs in systems for text in runs]
     for text in [*texts, *beside]:
         if len(text.lines) != len(texts[0].lines):
             raise UserError(f"has {len(text.lines)} lines, but {texts[0].name} has {len(texts[0].lines)}", text.name)
-    forms = Text(str(mlt), tuple(form for case in cases for form in (*case.correct, *case.wrong_forms())))
+    forms = NamedText(str(mlt), tuple(form for case in cases for form in (*case.correct, *case.wrong_forms())))
     for text in texts:
-        as_judged = Text(text.name, tuple(map(normalise, text.lines)))
+        as_judged = NamedText(text.name, tuple(map(normalise, text.lines)))
         options.warn([*empty_lines(text, "hypothesis"), *trace_differences(forms, as_judged)])
     for name, runs in systems:
         options.warn(check_runs(name, runs))
@@ -174,7 +181,7 @@ def word_table(comparison: LexicalComparison, wanted: int) -> Table:
     return Table(header=header, rows=rows, title=f"{len(words)} of {len(first)} words, the most frequent first")
 
 
-def show_example(example: Example, beside: dict[str, Text]) -> str:
+def show_example(example: Example, beside: dict[str, NamedText]) -> str:
     """A case with source, reference and outputs, each output marked +, - or blank."""
     case = example.case
     others = ", ".join(case.wrong_forms()[:6]) or "none"

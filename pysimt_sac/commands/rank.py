@@ -6,7 +6,7 @@ from pathlib import Path
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.lexical.frequency import count_training_words
-from pysimt_sac.evaluation.ranking.sample import GROUPS, Choice, draw_items
+from pysimt_sac.evaluation.ranking.sample import GROUPS, RankingOptions, draw_items
 from pysimt_sac.evaluation.ranking.score import PairRanking, RankingResult, score_ranking
 from pysimt_sac.evaluation.ranking.sheet import key_summary, read_judgements, read_key, write_key, write_sheet
 from pysimt_sac.evaluation.report.layout import Table, best_cells
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_sample(parser: argparse.ArgumentParser) -> None:
     """What to draw from, and how much."""
-    usual = Choice()
+    usual = RankingOptions()
     parser.description = "Draw sentences for human ranking, as the paper did, and write a blind sheet and its key."
     parser.epilog = EPILOG
     parser.add_argument("systems", nargs="+", metavar="[NAME=]HYP", help="a system's output; its name is for the key")
@@ -72,7 +72,7 @@ def run_sample(args: argparse.Namespace) -> int:
     """Draw and write."""
     if args.sheet.resolve() == args.key.resolve():
         raise UserError("sheet and key must be two files", args.key, "the judge must not see the key")
-    choice = Choice(args.per_group, args.rare, args.other_least, args.other_most or None, args.seed)
+    choice = RankingOptions(args.per_group, args.rare, args.other_least, args.other_most or None, args.seed)
     source = read_text(args.src, "source")
     reference = read_text(args.ref, "reference") if args.ref else None
     if reference and len(reference.lines) != len(source.lines):

@@ -8,7 +8,7 @@ from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.data import ReportData, analyse
 from pysimt_sac.evaluation.report.figures import save_figure
-from pysimt_sac.evaluation.report.input import Request, gather, name_runs
+from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
 from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.evaluation.scoring.sentences import MEASURES
 from pysimt_sac.files import atomic_write, make_folder
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def make_request(args: argparse.Namespace) -> Request:
+def make_request(args: argparse.Namespace) -> ReportRequest:
     """What the command line asks for."""
     outputs: dict[tuple[str, str], tuple[Path, ...]] = {}
     for word in args.hyp:
@@ -67,7 +67,7 @@ def make_request(args: argparse.Namespace) -> Request:
         if not (equals and colon and name and split and file):
             raise UserError(f"{word!r} is not of the form NAME:SPLIT=FILE", "--hyp")
         outputs[name, split] = (*outputs.get((name, split), ()), Path(file))
-    return Request(
+    return ReportRequest(
         runs=name_runs(args.runs),
         outputs=outputs,
         sources=by_split(args.src, "--src"),

@@ -10,10 +10,10 @@ from pysimt_sac.evaluation.lexical.accuracy import LexicalAccuracy, compare_lexi
 from pysimt_sac.evaluation.lexical.domain import DomainAnalysis, NeuralOptions, domain_distances
 from pysimt_sac.evaluation.lexical.frequency import FrequencyAnalysis, analyse_frequency, count_training_words
 from pysimt_sac.evaluation.lexical.ngram import NgramModel
-from pysimt_sac.evaluation.ranking.sample import Choice, draw_items
+from pysimt_sac.evaluation.ranking.sample import RankingOptions, draw_items
 from pysimt_sac.evaluation.ranking.score import RankingResult, score_ranking
 from pysimt_sac.evaluation.report.data import ReportData, analyse
-from pysimt_sac.evaluation.report.input import Request, gather
+from pysimt_sac.evaluation.report.input import ReportRequest, gather
 from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.evaluation.scoring.comparison import Comparison, System, compare_systems
 from pysimt_sac.evaluation.scoring.meteor import MeteorMetric
@@ -21,7 +21,6 @@ from pysimt_sac.evaluation.scoring.scores import TextScores, choose_metrics, sco
 from pysimt_sac.evaluation.scoring.significance import Resampling
 
 __all__ = [
-    "Choice",
     "Comparison",
     "DomainAnalysis",
     "FrequencyAnalysis",
@@ -29,9 +28,10 @@ __all__ = [
     "MeteorMetric",
     "NeuralOptions",
     "NgramModel",
+    "RankingOptions",
     "RankingResult",
     "ReportData",
-    "Request",
+    "ReportRequest",
     "Resampling",
     "System",
     "TextScores",

@@ -6,7 +6,10 @@ import pytest
 
 from pysimt_sac.corpora.tokenisation import Style, Tokeniser, join_hyphens
 
-SPLIT, WHOLE = Style(normalise=True, split_hyphens=True), Style(normalise=True, split_hyphens=False)
+SPLIT, WHOLE = (
+    Style(normalise=True, split_hyphens=True),
+    Style(normalise=True, split_hyphens=False),
+)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ import numpy as np
 
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System, compare_statistics
-from pysimt_sac.evaluation.scoring.metrics import FloatArray, Runs, ratio
+from pysimt_sac.evaluation.scoring.metrics import FloatArray, Hypotheses, ratio
 from pysimt_sac.evaluation.scoring.significance import Resampling
 from pysimt_sac.files import read_lines
 
@@ -147,7 +147,7 @@ def judge(case: Case, output: str) -> int:
     return WRONG if any(f" {form} " in padded for form in case.wrong_forms()) else MISSING
 
 
-def judge_runs(cases: Sequence[Case], runs: Runs) -> FloatArray:
+def judge_runs(cases: Sequence[Case], runs: Hypotheses) -> FloatArray:
     """The verdict on each case in each run."""
     for run in runs:
         last = max(case.line for case in cases)

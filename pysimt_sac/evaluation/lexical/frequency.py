@@ -43,7 +43,7 @@ class WordUse:
 
 
 @dataclass(frozen=True)
-class Group:
+class SentenceGroup:
     """The same sentences in all texts: the reference, the baseline, and one or all other systems."""
 
     title: str
@@ -58,10 +58,10 @@ class FrequencyAnalysis:
     training_types: int
     rare_limit: int
     measure: str
-    all: Group
-    improved: tuple[Group, ...]
+    all: SentenceGroup
+    improved: tuple[SentenceGroup, ...]
 
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[SentenceGroup, ...]:
         """Every group, all sentences first."""
         return (self.all, *self.improved)
 
@@ -116,8 +116,8 @@ def analyse_frequency(
             raise UserError(f"has {len(lines)} lines, but the reference has {len(references)}", name)
     texts = [(REFERENCE, references), *systems]
 
-    def group(title: str, members: Sequence[tuple[str, Sequence[str]]], kept: Sequence[int]) -> Group:
-        return Group(
+    def group(title: str, members: Sequence[tuple[str, Sequence[str]]], kept: Sequence[int]) -> SentenceGroup:
+        return SentenceGroup(
             title,
             tuple(word_use(name, [lines[number] for number in kept], training, rare_limit) for name, lines in members),
         )

@@ -18,7 +18,7 @@ GROUPS = (RARE, OTHER)
 
 
 @dataclass(frozen=True)
-class Choice:
+class RankingOptions:
     """What to draw: how many sentences of each group, and which source frequencies make a word rare or other."""
 
     per_group: int = 50
@@ -29,7 +29,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Item:
+class RankingItem:
     """A sentence to judge. `order` says which system stands where: `order[0]` is shown first."""
 
     number: int
@@ -46,8 +46,8 @@ def is_word(token: str) -> bool:
 
 
 def draw_items(
-    training: Counter[str], sources: Sequence[str], outputs: Mapping[str, Sequence[str]], choice: Choice
-) -> list[Item]:
+    training: Counter[str], sources: Sequence[str], outputs: Mapping[str, Sequence[str]], choice: RankingOptions
+) -> list[RankingItem]:
     """Draw the sentences of both groups, shuffled together, with the systems shuffled in each."""
     if len(outputs) < 2:
         raise UserError("a ranking needs at least two systems")
@@ -69,18 +69,18 @@ def draw_items(
     taken: set[int] = set()
     drawn = []
     for group in GROUPS:  # the rare ones first: there are fewer sentences that have one
-        for word, line in draw_words(places[group], choice.per_group, taken, random_state):
+        for word, line in draw_sentences(places[group], choice.per_group, taken, random_state):
             order = list(outputs)
             random_state.shuffle(order)
             drawn.append((group, line, word, tuple(order)))
     random_state.shuffle(drawn)
     return [
-        Item(number, group, line, word, training[word], order)
+        RankingItem(number, group, line, word, training[word], order)
         for number, (group, line, word, order) in enumerate(drawn, 1)
     ]
 
 
-def draw_words(
+def draw_sentences(
     places: dict[str, list[int]], wanted: int, taken: set[int], random_state: random.Random
 ) -> list[tuple[str, int]]:
     """Words with a sentence each, as many as wanted or as there are; their sentences are added to `taken`."""

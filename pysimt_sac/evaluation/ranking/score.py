@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.ranking.sample import GROUPS, Item
+from pysimt_sac.evaluation.ranking.sample import GROUPS, RankingItem
 
 
 @dataclass(frozen=True)
 class Judgement:
     """The ranks that one person gave to the systems in one item, 1 the best; equal ranks are ties."""
 
-    item: Item
+    item: RankingItem
     ranks: dict[str, int]
 
 

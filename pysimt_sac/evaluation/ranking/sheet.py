@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.ranking.sample import Choice, Item
+from pysimt_sac.evaluation.ranking.sample import RankingItem, RankingOptions
 from pysimt_sac.evaluation.ranking.score import Judgement
 from pysimt_sac.files import BOM, atomic_write, read_lines, require_file, why
 
@@ -24,7 +24,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def write_sheet(
     path: Path,
-    items: Sequence[Item],
+    items: Sequence[RankingItem],
     sources: Sequence[str],
     outputs: Mapping[str, Sequence[str]],
     references: Sequence[str] | None = None,
@@ -43,15 +43,15 @@ def write_sheet(
         for item in items:
             texts = [item.word, sources[item.line]] + ([references[item.line]] if references else [])
             texts += [outputs[system][item.line] for system in item.order]
-            writer.writerow([item.number, *map(as_text, texts), *[""] * systems])
+            writer.writerow([item.number, *map(escape_cell, texts), *[""] * systems])
 
 
-def as_text(cell: str) -> str:
+def escape_cell(cell: str) -> str:
     """A cell that a spreadsheet shows as it is, whatever it begins with."""
     return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
 
 
-def write_key(path: Path, items: Sequence[Item], sources: Sequence[str], choice: Choice) -> None:
+def write_key(path: Path, items: Sequence[RankingItem], sources: Sequence[str], choice: RankingOptions) -> None:
     """Write what tells the systems apart."""
     rows = [
         {
@@ -70,13 +70,15 @@ def write_key(path: Path, items: Sequence[Item], sources: Sequence[str], choice:
         stream.write("\n")
 
 
-def read_key(path: Path) -> dict[int, tuple[Item, str]]:
+def read_key(path: Path) -> dict[int, tuple[RankingItem, str]]:
     """The items of a key by their numbers, each with its source sentence."""
     try:
         content = json.loads("\n".join(read_lines(path, "key")))
         items = {}
         for row in content["items"]:
-            item = Item(row["item"], row["group"], row["line"], row["word"], row["frequency"], tuple(row["order"]))
+            item = RankingItem(
+                row["item"], row["group"], row["line"], row["word"], row["frequency"], tuple(row["order"])
+            )
             items[item.number] = (item, str(row["source"]))
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise UserError(
@@ -85,7 +87,7 @@ def read_key(path: Path) -> dict[int, tuple[Item, str]]:
     return items
 
 
-def read_judgements(path: Path, key: dict[int, tuple[Item, str]]) -> tuple[list[Judgement], int]:
+def read_judgements(path: Path, key: dict[int, tuple[RankingItem, str]]) -> tuple[list[Judgement], int]:
     """The judgements of a filled sheet, and how many of its rows have no rank at all."""
     header, *rows = read_cells(path)
     columns = {name.strip().lower(): place for place, name in enumerate(header)}
@@ -133,7 +135,7 @@ def read_cells(path: Path) -> list[list[str]]:
     return rows
 
 
-def find_item(number: str, source: str, key: dict[int, tuple[Item, str]], where: str) -> Item:
+def find_item(number: str, source: str, key: dict[int, tuple[RankingItem, str]], where: str) -> RankingItem:
     """The key's item of a row; its source must be the same, as far as encodings leave it recognisable."""
     found = key.get(int(number)) if number.isdecimal() else None
     if found is None:
@@ -157,7 +159,7 @@ def parse_rank(cell: str, systems: int, where: str) -> int:
     return int(whole)
 
 
-def key_summary(items: Sequence[Item]) -> dict[str, Any]:
+def key_summary(items: Sequence[RankingItem]) -> dict[str, Any]:
     """How many sentences each group has, and how frequent its words are on average."""
     summary = {}
     for group in dict.fromkeys(item.group for item in items):

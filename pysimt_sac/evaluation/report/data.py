@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 
 from pysimt_sac.evaluation.lexical.accuracy import LexicalComparison, compare_lexical, judge
-from pysimt_sac.evaluation.lexical.frequency import PERCENTILES, REFERENCE, FrequencyAnalysis, Group, analyse_frequency
+from pysimt_sac.evaluation.lexical.frequency import (
+    PERCENTILES,
+    REFERENCE,
+    FrequencyAnalysis,
+    SentenceGroup,
+    analyse_frequency,
+)
 from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, Series, system_style, thin_out
 from pysimt_sac.evaluation.report.input import ReportInput, ReportSet, ReportSystem
 from pysimt_sac.evaluation.scoring.comparison import Comparison, System, compare_systems
-from pysimt_sac.evaluation.scoring.metrics import Metric
+from pysimt_sac.evaluation.scoring.metrics import CorpusMetric
 from pysimt_sac.evaluation.scoring.sentences import sentence_scores
 from pysimt_sac.evaluation.scoring.significance import Resampling
 
@@ -64,7 +70,7 @@ class ReportData:
 
 
 def analyse(
-    given: ReportInput, metrics: Sequence[Metric], resampling: Resampling | None = None, measure: str = "bleu"
+    given: ReportInput, metrics: Sequence[CorpusMetric], resampling: Resampling | None = None, measure: str = "bleu"
 ) -> ReportData:
     """Compute everything."""
     names = tuple(system.name for system in given.systems)
@@ -82,7 +88,7 @@ def analyse_set(
     one: ReportSet,
     names: Sequence[str],
     given: ReportInput,
-    metrics: Sequence[Metric],
+    metrics: Sequence[CorpusMetric],
     resampling: Resampling,
     measure: str,
 ) -> SetReport:
@@ -135,7 +141,7 @@ def browser_data(one: ReportSet, systems: Sequence[System], measure: str) -> dic
     }
 
 
-def frequency_figure(analysis: FrequencyAnalysis, group: Group, systems: Sequence[str] = ()) -> Figure:
+def frequency_figure(analysis: FrequencyAnalysis, group: SentenceGroup, systems: Sequence[str] = ()) -> Figure:
     """The paper's figure for one group of sentences; a text looks the same in the figures of all groups.
 
     `systems` are all systems of a report in their order, where this analysis may lack some.

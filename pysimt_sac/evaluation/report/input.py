@@ -13,12 +13,12 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.lexical.accuracy import Case, read_cases
 from pysimt_sac.evaluation.lexical.frequency import count_training_words
 from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
-from pysimt_sac.evaluation.scoring.texts import Text, check_runs, check_texts, read_text
+from pysimt_sac.evaluation.scoring.texts import NamedText, check_runs, check_texts, read_text
 from pysimt_sac.files import stream_lines
 
 
 @dataclass(frozen=True)
-class Request:
+class ReportRequest:
     """What the user wants reported: runs as (name, folder), the same name for several runs of one system.
 
     `outputs` are translations by (name, split) that take the place of those in run folders; `sources`, `references`
@@ -48,9 +48,9 @@ class ReportSet:
 
     name: str
     source: tuple[str, ...]
-    reference: Text
+    reference: NamedText
     cases: tuple[Case, ...]
-    outputs: dict[str, tuple[Text, ...]]
+    outputs: dict[str, tuple[NamedText, ...]]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ReportInput:
     warnings: tuple[str, ...]
 
 
-def gather(request: Request) -> ReportInput:
+def gather(request: ReportRequest) -> ReportInput:
     """Read all that the request names."""
     systems = read_systems(request)
     if not systems:
@@ -94,7 +94,7 @@ def gather(request: Request) -> ReportInput:
     return ReportInput(tuple(systems), tuple(sets), training_words(request, home, warnings), tuple(warnings))
 
 
-def read_systems(request: Request) -> list[ReportSystem]:
+def read_systems(request: ReportRequest) -> list[ReportSystem]:
     """The systems in the order in which they are named, runs first."""
     names = dict.fromkeys([*(name for name, _ in request.runs), *(name for name, _ in request.outputs)])
     return [
@@ -103,7 +103,7 @@ def read_systems(request: Request) -> list[ReportSystem]:
     ]
 
 
-def output_paths(system: ReportSystem, request: Request) -> dict[str, list[Path]]:
+def output_paths(system: ReportSystem, request: ReportRequest) -> dict[str, list[Path]]:
     """A system's translations by split: the user's, or else those of its run folders."""
     found: dict[str, list[Path]] = {}
     for run in system.runs:
@@ -116,7 +116,11 @@ def output_paths(system: ReportSystem, request: Request) -> dict[str, list[Path]
 
 
 def read_set(
-    split: str, outputs: dict[str, tuple[Text, ...]], request: Request, home: RunFolder | None, warnings: list[str]
+    split: str,
+    outputs: dict[str, tuple[NamedText, ...]],
+    request: ReportRequest,
+    home: RunFolder | None,
+    warnings: list[str],
 ) -> ReportSet | None:
     """A test set; source and reference are those of the first run's configuration unless named."""
     files = home.splits.get(split) if home else None
@@ -130,7 +134,7 @@ def read_set(
         warnings.append(f"{split}: left out, because its source and reference are not known ({hint})")
         return None
     reference = read_text(reference_path, "reference")
-    reference = Text(reference.name, tuple(filters(reference.lines)), reference.path)
+    reference = NamedText(reference.name, tuple(filters(reference.lines)), reference.path)
     source = read_text(source_path, "source")
     if len(source.lines) != len(reference.lines):
         raise UserError(
@@ -142,7 +146,7 @@ def read_set(
     return ReportSet(split, source.lines, reference, read_ambiguous(split, request, source_path, source), outputs)
 
 
-def read_ambiguous(split: str, request: Request, source_path: Path, source: Text) -> tuple[Case, ...]:
+def read_ambiguous(split: str, request: ReportRequest, source_path: Path, source: NamedText) -> tuple[Case, ...]:
     """The ambiguous words: the user's list, or `SPLIT.mlt.tsv` beside the source, or none."""
     path = request.ambiguous.get(split)
     if path is None:
@@ -157,7 +161,7 @@ def read_ambiguous(split: str, request: Request, source_path: Path, source: Text
     return tuple(cases)
 
 
-def training_words(request: Request, home: RunFolder | None, warnings: list[str]) -> Counter[str] | None:
+def training_words(request: ReportRequest, home: RunFolder | None, warnings: list[str]) -> Counter[str] | None:
     """How often each word stands in the training text, target side, after the run's filters."""
     filters = FilterChain([])
     path = request.training

@@ -20,7 +20,7 @@ from pysimt_sac.evaluation.report.layout import best_cells
 from pysimt_sac.evaluation.scoring.comparison import Comparison, MetricComparison, SystemScore
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
 
-SECTIONS = {"validation": "Validation", "training": "Training", "health": "Health of the learner"}
+CURVE_SECTIONS = {"validation": "Validation", "training": "Training", "health": "Health of the learner"}
 ARROWS = {True: "↑", False: "↓"}
 
 
@@ -34,7 +34,7 @@ def render_page(data: ReportData, title: str = "What training did to the transla
         separators=(",", ":"),
     )
     policy = (
-        f"default-src 'none'; style-src '{checksum(style)}'; script-src '{checksum(script)}'; img-src data:; "
+        f"default-src 'none'; style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = [
@@ -65,7 +65,7 @@ def page_file(name: str) -> str:
     return resources.files("pysimt_sac.evaluation.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def checksum(text: str) -> str:
+def policy_hash(text: str) -> str:
     """How the page's policy names a style or script that may be used."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -308,7 +308,7 @@ def frequency_table(analysis: FrequencyAnalysis, name: str) -> str:
 def curves_section(data: ReportData) -> str:
     """Curves by kind."""
     parts = []
-    for key, title in SECTIONS.items():
+    for key, title in CURVE_SECTIONS.items():
         figures = [figure for figure in data.curves if figure.section == key]
         if figures:
             blocks = "".join(figure_block(figure, last_values=True) for figure in figures)

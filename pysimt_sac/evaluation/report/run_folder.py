@@ -20,7 +20,7 @@ OUTPUT_NAME = re.compile(r"(?P<prefix>.*)\.(?P<split>[^.]+)\.(?P<search>gs|beam\
 
 
 @dataclass(frozen=True)
-class Split:
+class SplitFiles:
     """Files of one part of the corpus."""
 
     source: Path
@@ -33,7 +33,7 @@ class RunFolder:
 
     path: Path
     exp_id: str
-    splits: dict[str, Split]
+    splits: dict[str, SplitFiles]
     filters: FilterChain
     outputs: dict[str, Path]
     curves: dict[str, tuple[Point, ...]]
@@ -46,7 +46,7 @@ def read_run(path: Path, search: str = "") -> RunFolder:
     checkpoint = find_checkpoint(path)
     options = checkpoint_options(checkpoint)
     splits = {
-        key.removesuffix("_set"): Split(Path(files["src"]), Path(files["trg"]))
+        key.removesuffix("_set"): SplitFiles(Path(files["src"]), Path(files["trg"]))
         for key, files in options["data"].items()
         if key.endswith("_set") and isinstance(files, dict) and {"src", "trg"} <= set(files)
     }

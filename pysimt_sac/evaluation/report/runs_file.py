@@ -40,7 +40,7 @@ systems = { "MLE" = "out/iwslt-mle.test.beam6", "SAC BLEU" = "out/iwslt-sac.test
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunsSection:
     """One section: the reference, the list of ambiguous words and the systems' runs, {set} still in them."""
 
     reference: str
@@ -53,7 +53,7 @@ class RunsFile:
     """All sections, by corpus and language pair."""
 
     path: Path | None = None
-    sections: dict[tuple[str, str], Runs] = field(default_factory=dict)
+    sections: dict[tuple[str, str], RunsSection] = field(default_factory=dict)
 
 
 def read_runs(path: Path) -> RunsFile:
@@ -78,7 +78,7 @@ def read_runs(path: Path) -> RunsFile:
     return RunsFile(path, sections)
 
 
-def parse_section(section: Any, where: str) -> Runs:
+def parse_section(section: Any, where: str) -> RunsSection:
     """One section, its keys and types checked."""
     if not isinstance(section, dict):
         raise UserError("must be a section with reference and systems", where)
@@ -93,7 +93,7 @@ def parse_section(section: Any, where: str) -> Runs:
         parsed[name] = [paths] if isinstance(paths, str) else paths
         if not isinstance(parsed[name], list) or not all(isinstance(each, str) for each in parsed[name]):
             raise UserError(f"the system {name!r} must be a path or a list of paths", where)
-    return Runs(reference, ambiguous, parsed)
+    return RunsSection(reference, ambiguous, parsed)
 
 
 def for_set(pattern: str, test_set: str) -> str:

@@ -13,12 +13,12 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.lexical.accuracy import compare_lexical, read_cases
 from pysimt_sac.evaluation.report.layout import Table, best_cells
 from pysimt_sac.evaluation.report.paper import LOWER_IS_BETTER, Cell, PaperTable
-from pysimt_sac.evaluation.report.runs_file import Runs, RunsFile, find_runs, for_set
+from pysimt_sac.evaluation.report.runs_file import RunsFile, RunsSection, find_runs, for_set
 from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System, compare_systems
 from pysimt_sac.evaluation.scoring.meteor import guess_language
 from pysimt_sac.evaluation.scoring.scores import choose_metrics
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT, Resampling
-from pysimt_sac.evaluation.scoring.texts import Text, check_texts, read_text
+from pysimt_sac.evaluation.scoring.texts import NamedText, check_texts, read_text
 
 Cells = dict[str, Cell]  # by metric
 BASELINE = "MLE"
@@ -27,7 +27,7 @@ ALIASES = {"sacunsup": "sacunsuper", "sacunsupervised": "sacunsuper", "sacsup": 
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A line of a filled table; `runs` is 0 in the paper's rows."""
 
     group: str
@@ -44,7 +44,7 @@ class FilledTable:
     title: str
     columns: tuple[str, ...]
     higher_is_better: tuple[bool, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     notes: tuple[str, ...]
 
 
@@ -61,11 +61,11 @@ class Filler:
     def fill(self, table: PaperTable) -> FilledTable:
         """Put one's own rows beside the paper's."""
         self.used_metrics.clear()
-        rows: list[Row] = []
+        rows: list[TableRow] = []
         for group, systems in table.groups.items():
             own = self.own_rows(table, group)
             for name, cells in systems.items():
-                rows.append(Row(group, name, 0, cells))
+                rows.append(TableRow(group, name, 0, cells))
                 rows += [row for row in own if same_system(row.system, name)]
             rows += [row for row in own if not any(same_system(row.system, name) for name in systems)]
         columns = table.columns()
@@ -78,7 +78,7 @@ class Filler:
             notes=tuple(self.notes(table)),
         )
 
-    def own_rows(self, table: PaperTable, group: str) -> list[Row]:
+    def own_rows(self, table: PaperTable, group: str) -> list[TableRow]:
         """One row for each of one's own systems in a group of a table."""
         place = place_of(table.key, group)
         runs = self.runs_file.sections.get(place)
@@ -91,9 +91,9 @@ class Filler:
             measured = self.measure(table.key, group, runs, test_set)
             for name in runs.systems:
                 cells[name] += [measured.get(name, {}).get(metric) for metric in table.metrics]
-        return [Row(group, name, counts[name], tuple(cells[name])) for name in runs.systems]
+        return [TableRow(group, name, counts[name], tuple(cells[name])) for name in runs.systems]
 
-    def measure(self, key: str, group: str, runs: Runs, test_set: str) -> dict[str, Cells]:
+    def measure(self, key: str, group: str, runs: RunsSection, test_set: str) -> dict[str, Cells]:
         """The cells of every system on one test set."""
         texts = self.read_texts(runs, test_set)
         if not texts:
@@ -113,7 +113,7 @@ class Filler:
         # Where the baseline has no output, there is nothing to be significantly better than.
         return cells_by_system(parts, tested=systems[0].name == baseline)
 
-    def read_texts(self, runs: Runs, test_set: str) -> dict[str, list[Text]]:
+    def read_texts(self, runs: RunsSection, test_set: str) -> dict[str, list[NamedText]]:
         """The outputs that exist for a test set; what does not exist leaves its cell empty."""
         texts = {}
         for name, patterns in runs.systems.items():
@@ -124,7 +124,7 @@ class Filler:
         return texts
 
     def score(
-        self, systems: list[System], reference: Text, kept: list[int], no_unknown: bool
+        self, systems: list[System], reference: NamedText, kept: list[int], no_unknown: bool
     ) -> tuple[MetricComparison, ...]:
         """BLEU, METEOR and TER, of some of the sentences."""
         language = guess_language(reference.path) if reference.path else None

@@ -20,7 +20,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.scoring.metrics import FloatArray, Formula, Metric
+from pysimt_sac.evaluation.scoring.metrics import CorpusMetric, FloatArray, Formula
 from pysimt_sac.evaluation.scoring.scores import choose_metrics, collect_statistics
 from pysimt_sac.evaluation.scoring.significance import Resampling, bootstrap_scores, randomisation_p
 from pysimt_sac.evaluation.scoring.texts import without_unknown
@@ -97,7 +97,7 @@ def compare_systems(
     references: Sequence[str],
     baseline: System,
     systems: Sequence[System],
-    metrics: Sequence[Metric] | None = None,
+    metrics: Sequence[CorpusMetric] | None = None,
     resampling: Resampling | None = None,
     no_unknown: bool = False,
     test_set: str = "",

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.scoring.metrics import FloatArray, Runs, ratio
+from pysimt_sac.evaluation.scoring.metrics import FloatArray, Hypotheses, ratio
 from pysimt_sac.files import write_lines
 
 STAGES = 4  # statistics have room for four matching modules, whatever is used
-COLUMNS = 4 + 4 * STAGES + 3
+STATISTICS = 4 + 4 * STAGES + 3
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def find_jar(given: Path | None) -> Path:
 def without_whole_chunks(rows: FloatArray) -> FloatArray:
     """As METEOR adds up: a sentence matched from end to end in one chunk is not scattered, and counts no chunk."""
     length, reference_length = rows[:, 0], rows[:, 1]
-    chunks, matched, reference_matched = (rows[:, column] for column in range(COLUMNS - 3, COLUMNS))
+    chunks, matched, reference_matched = (rows[:, column] for column in range(STATISTICS - 3, STATISTICS))
     whole = (chunks == 1) & (matched == length) & (reference_matched == reference_length)
     chunks[whole] = 0
     return rows
@@ -122,7 +122,7 @@ class MeteorMetric:
         numbers = ["-p", " ".join(map(str, settings.parameters)), "-w", " ".join(map(str, settings.weights))]
         return [*program, str(hypotheses), str(references), *modules, *numbers, "-ssOut"]
 
-    def statistics(self, runs: Runs, references: Sequence[str]) -> FloatArray:
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """One call for all runs, since loading the tables takes longer than scoring."""
         with tempfile.TemporaryDirectory(prefix="meteor-") as folder:
             hypothesis_file, reference_file = Path(folder) / "hypotheses", Path(folder) / "references"
@@ -133,10 +133,10 @@ class MeteorMetric:
             )
         rows = [line.split() for line in done.stdout.splitlines()]
         expected = len(runs) * len(references)
-        if done.returncode != 0 or len(rows) != expected or any(len(row) != COLUMNS for row in rows):
+        if done.returncode != 0 or len(rows) != expected or any(len(row) != STATISTICS for row in rows):
             reason = next(iter(done.stderr.splitlines()), f"{len(rows)} lines came back instead of {expected}")
             raise UserError(f"METEOR failed: {reason}", self.jar, "leave it out with --metrics")
-        return without_whole_chunks(np.array(rows, dtype=np.float64)).reshape(len(runs), len(references), COLUMNS)
+        return without_whole_chunks(np.array(rows, dtype=np.float64)).reshape(len(runs), len(references), STATISTICS)
 
     def score(self, sums: FloatArray) -> FloatArray:
         """F-mean of weighted matches, lowered the more the matches are scattered."""
@@ -156,6 +156,6 @@ class MeteorMetric:
             delta * (reference_length - reference_function) + (1 - delta) * reference_function,
         )
         mean = ratio(precision * recall, alpha * precision + (1 - alpha) * recall)
-        chunks, matched, reference_matched = (sums[..., column] for column in range(COLUMNS - 3, COLUMNS))
+        chunks, matched, reference_matched = (sums[..., column] for column in range(STATISTICS - 3, STATISTICS))
         scattered = ratio(chunks, (matched + reference_matched) / 2)
         return 100 * mean * (1 - gamma * scattered**beta)

@@ -20,7 +20,7 @@ from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.ter import count_edits
 
 FloatArray = npt.NDArray[np.float64]
-Runs = Sequence[Sequence[str]]  # the outputs of several runs on the same test set
+Hypotheses = Sequence[Sequence[str]]  # the outputs of several runs on the same test set
 
 NGRAM_ORDER = 4
 CHRF_BETA_SQUARED = CHRF.BETA**2
@@ -38,10 +38,10 @@ class Formula(Protocol):
         ...
 
 
-class Metric(Formula, Protocol):
+class CorpusMetric(Formula, Protocol):
     """A formula that comes with a way to count its statistics in text."""
 
-    def statistics(self, runs: Runs, references: Sequence[str]) -> FloatArray:
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """Additive statistics of shape (runs, sentences, statistics)."""
         ...
 
@@ -51,7 +51,7 @@ def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
     return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
 
 
-def sacrebleu_statistics(metric: Any, runs: Runs) -> FloatArray:
+def sacrebleu_statistics(metric: Any, runs: Hypotheses) -> FloatArray:
     """The statistics that sacrebleu resamples in its own significance tests; the metric holds the references."""
     return np.array([metric._extract_corpus_statistics(run, None) for run in runs], dtype=np.float64)
 
@@ -68,7 +68,7 @@ class BleuMetric:
         self.tokenize = tokenize
         self.signature = ""
 
-    def statistics(self, runs: Runs, references: Sequence[str]) -> FloatArray:
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """N-gram matches, counted by sacrebleu."""
         try:
             metric = BLEU(tokenize=self.tokenize, force=True, references=[references])
@@ -108,7 +108,7 @@ class ChrfMetric:
     def __init__(self) -> None:
         self.signature = ""
 
-    def statistics(self, runs: Runs, references: Sequence[str]) -> FloatArray:
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """Character n-gram matches, counted by sacrebleu."""
         metric = CHRF(references=[references])
         self.signature = str(metric.get_signature())
@@ -134,7 +134,7 @@ class TerMetric:
     def __init__(self) -> None:
         self.signature = ""
 
-    def statistics(self, runs: Runs, references: Sequence[str]) -> FloatArray:
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """Edits after sacrebleu's preprocessing; a translation that several runs agree on is counted once."""
         metric = TER(references=[references])
         self.signature = str(metric.get_signature())
@@ -162,7 +162,7 @@ class LengthMetric:
     higher_is_better = True
     signature = "words of the output per word of the reference"
 
-    def statistics(self, runs: Runs, references: Sequence[str]) -> FloatArray:
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """Words as separated by white space."""
         reference_words = [len(line.split()) for line in references]
         return np.array(

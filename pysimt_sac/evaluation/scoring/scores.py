@@ -10,10 +10,10 @@ from pysimt_sac.evaluation.scoring.meteor import MeteorMetric, MeteorUnavailable
 from pysimt_sac.evaluation.scoring.metrics import (
     BleuMetric,
     ChrfMetric,
+    CorpusMetric,
     FloatArray,
+    Hypotheses,
     LengthMetric,
-    Metric,
-    Runs,
     TerMetric,
 )
 from pysimt_sac.evaluation.scoring.texts import UNKNOWN
@@ -22,7 +22,7 @@ METRIC_NAMES = ("bleu", "chrf", "ter", "meteor", "length")
 
 
 @dataclass(frozen=True)
-class Score:
+class MetricScore:
     """One metric's score of one text."""
 
     metric: str
@@ -37,7 +37,7 @@ class TextScores:
 
     name: str
     sentences: int
-    scores: tuple[Score, ...]
+    scores: tuple[MetricScore, ...]
     length_ratio: float
     words: int
     unknown_words: int
@@ -52,7 +52,7 @@ class TextScores:
 class MetricChoice:
     """The metrics to use, and a line on each that was wanted but cannot be had."""
 
-    metrics: tuple[Metric, ...]
+    metrics: tuple[CorpusMetric, ...]
     missing: tuple[str, ...] = ()
 
 
@@ -63,7 +63,7 @@ def choose_metrics(
     meteor_jar: Path | None = None,
 ) -> MetricChoice:
     """Make the named metrics; METEOR is left out, with the reason, where it cannot run."""
-    metrics: list[Metric] = []
+    metrics: list[CorpusMetric] = []
     missing: list[str] = []
     for name in dict.fromkeys(names):
         match name:
@@ -87,7 +87,9 @@ def choose_metrics(
     return MetricChoice(tuple(metrics), tuple(missing))
 
 
-def collect_statistics(metrics: Sequence[Metric], runs: Runs, references: Sequence[str]) -> list[FloatArray]:
+def collect_statistics(
+    metrics: Sequence[CorpusMetric], runs: Hypotheses, references: Sequence[str]
+) -> list[FloatArray]:
     """Each metric's statistics of all runs; in threads, so that METEOR's Java works while Python counts the rest."""
     with ThreadPoolExecutor(len(metrics)) as pool:
         return list(pool.map(lambda metric: metric.statistics(runs, references), metrics))
@@ -97,7 +99,7 @@ def score_texts(
     references: Sequence[str],
     texts: Sequence[Sequence[str]],
     names: Sequence[str],
-    metrics: Sequence[Metric] | None = None,
+    metrics: Sequence[CorpusMetric] | None = None,
 ) -> list[TextScores]:
     """Score several outputs against the same references, by default with all metrics that need no Java."""
     chosen = choose_metrics().metrics if metrics is None else metrics
@@ -108,7 +110,7 @@ def score_texts(
     results = []
     for number, (name, lines) in enumerate(zip(names, texts, strict=True)):
         scores = tuple(
-            Score(metric.name, float(values[number]), metric.higher_is_better, metric.signature)
+            MetricScore(metric.name, float(values[number]), metric.higher_is_better, metric.signature)
             for metric, values in zip(chosen, per_metric, strict=True)
         )
         unknown = [line.split().count(UNKNOWN) for line in lines]
@@ -127,7 +129,7 @@ def score_texts(
 
 
 def score_text(
-    references: Sequence[str], hypothesis: Sequence[str], metrics: Sequence[Metric] | None = None
+    references: Sequence[str], hypothesis: Sequence[str], metrics: Sequence[CorpusMetric] | None = None
 ) -> TextScores:
     """Score one output."""
     return score_texts(references, [hypothesis], ["hypothesis"], metrics)[0]

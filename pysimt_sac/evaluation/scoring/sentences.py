@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from pysimt_sac.errors import UserError, did_you_mean
-from pysimt_sac.evaluation.scoring.metrics import NGRAM_ORDER, BleuMetric, ChrfMetric, FloatArray, Runs, ratio
+from pysimt_sac.evaluation.scoring.metrics import NGRAM_ORDER, BleuMetric, ChrfMetric, FloatArray, Hypotheses, ratio
 
 MEASURES = ("bleu", "chrf")
 
 
-def sentence_scores(outputs: Runs, references: Sequence[str], measure: str = "bleu") -> FloatArray:
+def sentence_scores(outputs: Hypotheses, references: Sequence[str], measure: str = "bleu") -> FloatArray:
     """Scores in percent of every sentence of every output: (outputs, sentences)."""
     match measure:
         case "bleu":

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pysimt_sac.evaluation.scoring.metrics import FloatArray
 
 Drawn = npt.NDArray[np.uint8]
-Score = Callable[[FloatArray], FloatArray]
+ScoreFunction = Callable[[FloatArray], FloatArray]
 
 BLOCK_NUMBERS = 8_000_000  # numbers drawn at a time: about 100 MB with what is made of them
 EXACT_IN_SINGLE = 2**24  # whole numbers up to here are exact in single precision
@@ -47,7 +47,7 @@ def summing_type(statistics: FloatArray, weight: int) -> type[np.floating]:
     return np.float32 if whole and largest < EXACT_IN_SINGLE else np.float64
 
 
-def bootstrap_scores(statistics: FloatArray, score: Score, samples: int, seed: int) -> FloatArray:
+def bootstrap_scores(statistics: FloatArray, score: ScoreFunction, samples: int, seed: int) -> FloatArray:
     """Scores of every run on test sets drawn with replacement, the same ones for all runs: (samples, runs, ...)."""
     runs, sentences, columns = statistics.shape
     dtype = summing_type(statistics, sentences)
@@ -84,7 +84,7 @@ def draw_subsets(random: np.random.Generator, shuffles: int, sentences: int, fir
 
 
 def randomisation_p(
-    baseline: FloatArray, systems: Sequence[FloatArray], score: Score, shuffles: int, seed: int
+    baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, shuffles: int, seed: int
 ) -> list[FloatArray]:
     """Two-sided p for each system against the baseline.
 
@@ -106,7 +106,7 @@ def randomisation_p(
 
 
 def shared_randomisation(
-    baseline: FloatArray, systems: Sequence[FloatArray], score: Score, shuffles: int, seed: int
+    baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, shuffles: int, seed: int
 ) -> list[FloatArray]:
     """`randomisation_p` for systems that all have the same number of runs."""
     first, sentences, columns = baseline.shape

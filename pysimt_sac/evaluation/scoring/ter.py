@@ -25,7 +25,7 @@ MOST_CANDIDATES = 1000
 
 # One row of the edit-distance table, as bits over the reference's words: where it rises and where it falls by one from
 # the word before; and the row's last value.
-Row = tuple[int, int, int]
+BitRow = tuple[int, int, int]
 
 
 class BitDistance:
@@ -34,12 +34,12 @@ class BitDistance:
     def __init__(self, reference: Sequence[str]) -> None:
         self.all_bits = (1 << len(reference)) - 1
         self.last_bit = 1 << (len(reference) - 1)
-        self.start: Row = (self.all_bits, 0, len(reference))
+        self.start: BitRow = (self.all_bits, 0, len(reference))
         self.places: dict[str, int] = defaultdict(int)
         for position, word in enumerate(reference):
             self.places[word] |= 1 << position
 
-    def rows(self, words: Sequence[str], row: Row) -> list[Row]:
+    def rows(self, words: Sequence[str], row: BitRow) -> list[BitRow]:
         """`row`, and the rows below it, one for each word."""
         rises, falls, last = row
         all_bits, last_bit, places = self.all_bits, self.last_bit, self.places
@@ -75,7 +75,7 @@ class Alignment(NamedTuple):
     reference_wrong: list[bool]
 
 
-def align(hypothesis: Sequence[str], reference: Sequence[str], rows: Sequence[Row]) -> Alignment:
+def align(hypothesis: Sequence[str], reference: Sequence[str], rows: Sequence[BitRow]) -> Alignment:
     """The cheapest alignment; among equals, a match or substitution before a deletion before an insertion."""
 
     def cost_at(here: int, there: int) -> int:
@@ -134,7 +134,7 @@ def best_shift(
     hypothesis: list[str],
     reference: list[str],
     found: Alignment,
-    rows: Sequence[Row],
+    rows: Sequence[BitRow],
     distance: BitDistance,
     tried: int,
 ) -> tuple[int, list[str], int]:

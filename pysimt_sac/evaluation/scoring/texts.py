@@ -19,7 +19,7 @@ TRANSLATED_NAME = re.compile(r"\.(gs|beam\d+)(\.raw)?$")  # as `pysimt translate
 
 
 @dataclass(frozen=True)
-class Text:
+class NamedText:
     """Lines of text with the name that messages and tables call them by."""
 
     name: str
@@ -49,12 +49,12 @@ TRACES = (
 )
 
 
-def read_text(path: Path, what: str = "hypothesis") -> Text:
+def read_text(path: Path, what: str = "hypothesis") -> NamedText:
     """Read a file of one sentence a line; a file without any word is refused."""
     lines = read_lines(path, f"{what} file")
     if not any(line.strip() for line in lines):
         raise UserError(f"this {what} is empty", path, "did the translation fail?" if what == "hypothesis" else "")
-    return Text(str(path), tuple(lines), path)
+    return NamedText(str(path), tuple(lines), path)
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:
@@ -63,7 +63,7 @@ def short_names(paths: Sequence[Path]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
-def check_pair(reference: Text, hypothesis: Text) -> list[str]:
+def check_pair(reference: NamedText, hypothesis: NamedText) -> list[str]:
     """Refuse texts that cannot belong together; warn of those that probably do not."""
     if hypothesis.path and reference.path and hypothesis.path.resolve() == reference.path.resolve():
         raise UserError("is given both as reference and as hypothesis", hypothesis.path, "name the system's output")
@@ -74,10 +74,10 @@ def check_pair(reference: Text, hypothesis: Text) -> list[str]:
             "line N of the one must translate the same sentence as line N of the other",
         )
     warnings = [*empty_lines(hypothesis, "hypothesis"), *trace_differences(reference, hypothesis)]
-    return [*warnings, *swapped(reference, hypothesis, comparable=not warnings)]
+    return [*warnings, *mixed_up(reference, hypothesis, comparable=not warnings)]
 
 
-def check_texts(reference: Text, hypotheses: Iterable[Text]) -> list[str]:
+def check_texts(reference: NamedText, hypotheses: Iterable[NamedText]) -> list[str]:
     """All warnings about a reference and its hypotheses, each once."""
     warnings = empty_lines(reference, "reference")
     if reference.path and TRANSLATED_NAME.search(reference.path.name):
@@ -87,9 +87,9 @@ def check_texts(reference: Text, hypotheses: Iterable[Text]) -> list[str]:
     return list(dict.fromkeys(warnings))
 
 
-def check_runs(name: str, runs: Sequence[Text]) -> list[str]:
+def check_runs(name: str, runs: Sequence[NamedText]) -> list[str]:
     """Warn when two runs of a system are the same output, which would make its runs look steadier than they are."""
-    first: dict[tuple[str, ...], Text] = {}
+    first: dict[tuple[str, ...], NamedText] = {}
     warnings = []
     for run in runs:
         other = first.setdefault(run.lines, run)
@@ -98,7 +98,7 @@ def check_runs(name: str, runs: Sequence[Text]) -> list[str]:
     return warnings
 
 
-def empty_lines(text: Text, what: str) -> list[str]:
+def empty_lines(text: NamedText, what: str) -> list[str]:
     """Warn of empty lines, naming the first."""
     empty = [number for number, line in enumerate(text.lines, 1) if not line.strip()]
     if not empty:
@@ -107,7 +107,7 @@ def empty_lines(text: Text, what: str) -> list[str]:
     return [f"{text.name}: {len(empty)} {lines} empty in this {what}, the first is line {empty[0]}"]
 
 
-def trace_differences(reference: Text, hypothesis: Text) -> list[str]:
+def trace_differences(reference: NamedText, hypothesis: NamedText) -> list[str]:
     """Warn of what only one of the two has: BPE units, split hyphens, entities, capitals."""
     warnings = []
     for trace in TRACES:
@@ -122,7 +122,7 @@ def trace_differences(reference: Text, hypothesis: Text) -> list[str]:
     return warnings
 
 
-def swapped(reference: Text, hypothesis: Text, comparable: bool) -> list[str]:
+def mixed_up(reference: NamedText, hypothesis: NamedText, comparable: bool) -> list[str]:
     """Warn when the two seem to have changed places."""
     if hypothesis.lines == reference.lines:
         return [f"{hypothesis.name}: is identical to the reference {reference.name}; is it really a system's output?"]

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.ranking.sample import Choice, Item, draw_items
+from pysimt_sac.evaluation.ranking.sample import RankingItem, RankingOptions, draw_items
 from pysimt_sac.evaluation.ranking.score import Judgement, score_ranking, sign_test
 from pysimt_sac.evaluation.ranking.sheet import read_judgements, read_key, write_key, write_sheet
 
@@ -34,7 +34,7 @@ def texts():
 
 def test_the_drawn_sentences_are_as_the_paper_says(texts):
     training, sources, outputs = texts
-    items = draw_items(training, sources, outputs, Choice())
+    items = draw_items(training, sources, outputs, RankingOptions())
     groups = defaultdict(list)
     for item in items:
         groups[item.group].append(item)
@@ -53,22 +53,22 @@ def test_the_drawn_sentences_are_as_the_paper_says(texts):
 
 def test_words_without_letters_and_beyond_the_limits_are_not_drawn(texts):
     training, sources, outputs = texts
-    few = draw_items(training, sources, outputs, Choice(per_group=1000, other_most=12))
+    few = draw_items(training, sources, outputs, RankingOptions(per_group=1000, other_most=12))
     assert {item.word for item in few if item.group == "other"} <= {"word0", "word1", "word2"}
-    every = draw_items(training, sources, outputs, Choice(per_group=1000, other_most=None))
+    every = draw_items(training, sources, outputs, RankingOptions(per_group=1000, other_most=None))
     words = {item.word for item in every}
     assert "," not in words
     assert max(item.frequency for item in every) > 100
 
 
 def test_the_seed_decides(texts):
-    first = draw_items(*texts, Choice(seed=1))
-    assert draw_items(*texts, Choice(seed=1)) == first
-    assert draw_items(*texts, Choice(seed=2)) != first
+    first = draw_items(*texts, RankingOptions(seed=1))
+    assert draw_items(*texts, RankingOptions(seed=1)) == first
+    assert draw_items(*texts, RankingOptions(seed=2)) != first
 
 
 def test_every_system_stands_everywhere(texts):
-    items = draw_items(*texts, Choice(per_group=80))
+    items = draw_items(*texts, RankingOptions(per_group=80))
     places = Counter((name, place) for item in items for place, name in enumerate(item.order))
     expected = len(items) / 3
     assert all(abs(places[name, place] - expected) < 0.4 * expected for name in SYSTEMS for place in range(3))
@@ -77,17 +77,17 @@ def test_every_system_stands_everywhere(texts):
 def test_what_cannot_be_ranked_is_refused(texts):
     training, sources, outputs = texts
     with pytest.raises(UserError, match="at least two"):
-        draw_items(training, sources, {"alpha": outputs["alpha"]}, Choice())
+        draw_items(training, sources, {"alpha": outputs["alpha"]}, RankingOptions())
     with pytest.raises(UserError, match="beta: has 1 lines, but the source has 300"):
-        draw_items(training, sources, {"alpha": outputs["alpha"], "beta": ["x"]}, Choice())
+        draw_items(training, sources, {"alpha": outputs["alpha"], "beta": ["x"]}, RankingOptions())
 
 
 @pytest.fixture
 def files(texts, tmp_path):
     training, sources, outputs = texts
-    items = draw_items(training, sources, outputs, Choice())
+    items = draw_items(training, sources, outputs, RankingOptions())
     write_sheet(tmp_path / "sheet.csv", items, sources, outputs)
-    write_key(tmp_path / "key.json", items, sources, Choice())
+    write_key(tmp_path / "key.json", items, sources, RankingOptions())
     return tmp_path
 
 
@@ -172,7 +172,7 @@ def respell(text, delimiter):
 
 def test_scores_by_hand():
     def judged(group, **ranks):
-        return Judgement(Item(1, group, 0, "w", 1, tuple(ranks)), ranks)
+        return Judgement(RankingItem(1, group, 0, "w", 1, tuple(ranks)), ranks)
 
     result = score_ranking(
         [judged("rare", a=1, b=2, c=2), judged("rare", a=1, b=1, c=1), judged("other", a=3, b=1, c=2)]
@@ -220,8 +220,8 @@ def test_rows_without_ranks_are_counted(files):
 
 def test_sheet_and_key_must_belong_together(files, texts):
     training, sources, outputs = texts
-    other = draw_items(training, sources, outputs, Choice(seed=9))
-    write_key(files / "other.json", other, sources, Choice(seed=9))
+    other = draw_items(training, sources, outputs, RankingOptions(seed=9))
+    write_key(files / "other.json", other, sources, RankingOptions(seed=9))
     with pytest.raises(UserError, match=r"another source in the key.*belongs to this key"):
         read_judgements(files / "sheet.csv", read_key(files / "other.json"))
     twice = (files / "sheet.csv").read_bytes()

@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from pysimt_sac.evaluation.report.data import ReportData, analyse
-from pysimt_sac.evaluation.report.input import Request, gather
+from pysimt_sac.evaluation.report.input import ReportRequest, gather
 from pysimt_sac.evaluation.scoring.metrics import BleuMetric, ChrfMetric
 from pysimt_sac.evaluation.scoring.significance import Resampling
 
@@ -60,7 +60,7 @@ def write(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def make_request(folder: Path, sentences: int, systems: list[str]) -> Request:
+def make_request(folder: Path, sentences: int, systems: list[str]) -> ReportRequest:
     """One test set `test`; sentence 3 is nasty everywhere; every tenth has the ambiguous word `bank`."""
     rng = random.Random(2)
     sources, references = [], []
@@ -83,7 +83,7 @@ def make_request(folder: Path, sentences: int, systems: list[str]) -> Request:
         lines[2] = NASTY
         outputs[name, "test"] = (write(folder / f"output{number}", lines),)
     rows = [f"bank\tufer\tbank:9|ufer:3\t{line}\t1" for line in range(0, sentences, 10)]
-    return Request(
+    return ReportRequest(
         outputs=outputs,
         sources={"test": write(folder / "source", sources)},
         references={"test": write(folder / "reference", references)},

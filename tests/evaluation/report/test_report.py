@@ -8,7 +8,7 @@ import pytest
 
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.data import analyse, curve_figures
-from pysimt_sac.evaluation.report.input import ReportSystem, Request, gather, name_runs
+from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, gather, name_runs
 from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.evaluation.report.run_folder import FilterChain, RunFolder
 from pysimt_sac.evaluation.scoring.metrics import BleuMetric
@@ -108,7 +108,7 @@ def test_every_table_has_a_caption_and_every_figure_a_name(page):
 
 def test_without_training_text_and_ambiguous_words_the_rest_is_shown(tmp_path):
     full = make_request(tmp_path, 20, ["one"])
-    request = Request(outputs=full.outputs, sources=full.sources, references=full.references)
+    request = ReportRequest(outputs=full.outputs, sources=full.sources, references=full.references)
     data = analyse(gather(request), [BleuMetric()], QUICK)
     shown = render_page(data)
     assert 'id="scores"' in shown
@@ -144,7 +144,7 @@ def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_other
     outputs["three", "more"] = full.outputs["three", "test"]
     files = {"test": full.sources["test"], "more": full.sources["test"]}
     references = {"test": full.references["test"], "more": full.references["test"]}
-    given = gather(Request(outputs=outputs, sources=files, references=references, training=full.training))
+    given = gather(ReportRequest(outputs=outputs, sources=files, references=references, training=full.training))
     assert "more: 'two' has no translation of it" in given.warnings
     test, more = analyse(given, [BleuMetric()], QUICK).sets
     assert more.browser["systems"] == ["one", "three"]
@@ -165,14 +165,14 @@ def test_names_of_runs(tmp_path):
 
 def test_what_cannot_be_reported(tmp_path):
     with pytest.raises(UserError, match="nothing to report"):
-        gather(Request())
+        gather(ReportRequest())
     full = make_request(tmp_path, 20, ["one", "two"])
     with pytest.raises(UserError, match=r"no test set is left.*--src test=FILE"):
-        gather(Request(outputs=full.outputs))
+        gather(ReportRequest(outputs=full.outputs))
     extra = {**full.outputs, ("two", "more"): full.outputs["two", "test"]}
-    given = gather(Request(outputs=extra, sources=full.sources, references=full.references))
+    given = gather(ReportRequest(outputs=extra, sources=full.sources, references=full.references))
     assert [one.name for one in given.sets] == ["test"]
     assert any("more: left out, because the first system, 'one', has no translation" in text for text in given.warnings)
     short = {"test": write(tmp_path / "short", ["x"])}
     with pytest.raises(UserError, match="has 1 lines, but the reference"):
-        gather(Request(outputs=full.outputs, sources=short, references=full.references))
+        gather(ReportRequest(outputs=full.outputs, sources=short, references=full.references))

@@ -65,7 +65,7 @@ def test_the_formula_by_hand(monkeypatch, tmp_path):
 
 
 def test_a_wholly_matched_sentence_counts_no_chunk():
-    rows = np.zeros((2, meteor.COLUMNS))
+    rows = np.zeros((2, meteor.STATISTICS))
     rows[:, :2] = 3
     rows[0, -3:] = 1, 3, 3
     rows[1, -3:] = 1, 2, 2

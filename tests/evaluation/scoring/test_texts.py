@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.scoring.texts import Text, check_pair, check_runs, check_texts, read_text, short_names
+from pysimt_sac.evaluation.scoring.texts import NamedText, check_pair, check_runs, check_texts, read_text, short_names
 
 
 def write(path, lines):
@@ -14,7 +14,7 @@ def write(path, lines):
 
 
 def texts(hypothesis, reference):
-    return Text("ref", tuple(reference)), Text("hyp", tuple(hypothesis))
+    return NamedText("ref", tuple(reference)), NamedText("hyp", tuple(hypothesis))
 
 
 def test_unequal_line_counts_name_both_files_and_counts(tmp_path):
@@ -78,12 +78,12 @@ def test_mixed_up_files_are_noticed(tmp_path):
     assert "is identical to the reference" in warning
 
     translated = read_text(write(tmp_path / "mle.test.beam6", ["a b"]), "reference")
-    (warning,) = check_texts(translated, [Text("hyp", ("a c",))])
+    (warning,) = check_texts(translated, [NamedText("hyp", ("a c",))])
     assert "named like a system's output" in warning
 
 
 def test_the_same_run_twice_is_noticed():
-    one, same, other = Text("one", ("a",)), Text("same", ("a",)), Text("other", ("b",))
+    one, same, other = NamedText("one", ("a",)), NamedText("same", ("a",)), NamedText("other", ("b",))
     assert check_runs("MLE", [one, other]) == []
     assert check_runs("MLE", [one, other, same]) == ["same: is the same text as one, another run of 'MLE'"]
 
