@@ -10,7 +10,6 @@ from pysimt_sac.evaluation.report.data import ReportData, analyse
 from pysimt_sac.evaluation.report.figures import save_figure
 from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
 from pysimt_sac.evaluation.report.page import render_page
-from pysimt_sac.evaluation.scoring.sentences import MEASURES
 from pysimt_sac.files import atomic_write, make_folder
 
 EPILOG = """Each RUN is a folder that training wrote; the first one is the baseline. The same NAME several times: runs
@@ -36,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             option, action="append", default=[], metavar="SPLIT=FILE", help=f"a test set's {meaning}; may be repeated"
         )
     files.add_argument("--train", type=Path, metavar="FILE", help="the training text, target side, in words")
-    parser.add_argument(
-        "--improved-by", choices=MEASURES, default=MEASURES[0], help="score of a sentence (default: %(default)s)"
-    )
+    options.add_measure_argument(parser)
     options.add_metric_arguments(parser)
     options.add_resampling_arguments(parser)
 
@@ -47,9 +44,8 @@ def run(args: argparse.Namespace) -> int:
     """Read, compute, write."""
     given = gather(make_request(args))
     options.warn(given.warnings)
-    choice = options.chosen_metrics(args, given.sets[0].reference.path or Path())
-    options.note(choice.missing)
-    data = analyse(given, choice.metrics, options.chosen_resampling(args), args.improved_by)
+    metrics = options.chosen_metrics(args, given.sets[0].reference.path or Path())
+    data = analyse(given, metrics, options.chosen_resampling(args), args.improved_by)
     with atomic_write(args.out) as stream:
         stream.write(render_page(data, args.title))
     if args.figures:

@@ -26,15 +26,10 @@ def run(args: argparse.Namespace) -> int:
     reference = read_text(args.ref, "reference")
     hypotheses = [read_text(path) for path in args.hypotheses]
     options.warn(check_texts(reference, hypotheses))
-    choice = options.chosen_metrics(args, args.ref)
-    options.note(choice.missing)
+    metrics = options.chosen_metrics(args, args.ref)
     names = short_names(args.hypotheses)
-    scored = score_texts(reference.lines, [hypothesis.lines for hypothesis in hypotheses], names, choice.metrics)
-    if args.format == "json":
-        options.emit_json(args, {"reference": reference.name, "hypotheses": scored})
-    else:
-        options.emit_tables(args, [score_table(scored)])
-    return 0
+    scored = score_texts(reference.lines, [hypothesis.lines for hypothesis in hypotheses], names, metrics)
+    return options.show(args, {"reference": reference.name, "hypotheses": scored}, [score_table(scored)])
 
 
 def score_table(scored: list[TextScores]) -> Table:

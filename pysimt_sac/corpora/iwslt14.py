@@ -66,11 +66,9 @@ def look_at_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile
     """Both sides of the splits that are there: a training text, if any, comes with or without a validation set."""
     source = pair.split("-")[0]
     validation = next((name for name in VALIDATION_NAMES if find_text(folder, f"{name}.{source}")), "val")
-    splits = {}
-    for split, name in (("train", "train"), ("val", validation), ("test", "test")):
-        files = split_pair(name, pair.split("-"), folder, required=False)
-        if files is not None:
-            splits[split] = files
+    names = {"train": "train", "val": validation, "test": "test"}
+    found = {split: split_pair(name, pair.split("-"), folder, required=False) for split, name in names.items()}
+    splits = {split: files for split, files in found.items() if files}
     if not splits:
         todo = f"expected train.tags.{pair}.* and IWSLT14.*.xml, {pair}.tgz, or train, val, test.{source} and so on"
         raise UserError("nothing of IWSLT14 here", raw, todo)

@@ -15,7 +15,7 @@ from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write
 from pysimt_sac.corpora.multi30k import PAPER_PAIRS, text_name
 from pysimt_sac.corpora.raw_files import look_through, require_folder
 from pysimt_sac.corpora.record import require_own_folder, write_record
-from pysimt_sac.corpora.tokenisation import join_hyphens
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder, require_file, stream_lines, write_lines
 
@@ -106,7 +106,7 @@ class PreparedPair:
 
     def sentences(self, split: str, side: int) -> list[str]:
         """The sentences of a split as MLT writes them: hyphens joined, entities unescaped."""
-        lines = join_hyphens(list(stream_lines(self.folder / text_name(split, self.languages[side]))))
+        lines = FilterChain(["de-hyphen"])(stream_lines(self.folder / text_name(split, self.languages[side])))
         return [html.unescape(line) for line in lines]
 
 

@@ -14,8 +14,9 @@ from pysimt_sac.corpora.bpe import Segmenter, learn_codes, read_codes, read_unit
 from pysimt_sac.corpora.processes import Workers, rewrite_file
 from pysimt_sac.corpora.raw_files import RawFile, find_text, require_folder, split_pair
 from pysimt_sac.corpora.record import TextStatistics, checksum, require_own_folder, text_statistics, write_record
-from pysimt_sac.corpora.tokenisation import Style, join_hyphens, tokenise_file
+from pysimt_sac.corpora.tokenisation import Style, tokenise_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder, stream_lines
 
@@ -76,12 +77,11 @@ def default_pairs(raw: Path) -> list[str]:
 
 def look_at_splits(raw: Path, pair: str) -> dict[str, list[RawFile]]:
     """Both sides of every split that is there."""
-    splits = {}
-    for split in (*REQUIRED_SPLITS, *TEST_SPLITS):
-        files = split_pair(split, pair.split("-"), raw, required=split in REQUIRED_SPLITS)
-        if files is not None:
-            splits[split] = files
-    return splits
+    found = {
+        split: split_pair(split, pair.split("-"), raw, required=split in REQUIRED_SPLITS)
+        for split in (*REQUIRED_SPLITS, *TEST_SPLITS)
+    }
+    return {split: files for split, files in found.items() if files}
 
 
 def check_settings(settings: Multi30kSettings, pairs: Sequence[str]) -> None:
@@ -150,7 +150,7 @@ def tokenise_pair(
                 done[raw.path] = target
         if split != "train":
             reference = folder / text_name(split, languages[1])
-            rewrite_file(reference, folder / f"{reference.name}.dehyph", join_hyphens)
+            rewrite_file(reference, folder / f"{reference.name}.dehyph", FilterChain(["de-hyphen"]))
 
 
 def segment_pair(root: Path, settings: Multi30kSettings, pair_and_splits: tuple[str, Sequence[str]]) -> None:

@@ -8,7 +8,7 @@ needs torch, but for the neural language model of `domain_distances` and for rea
 
 from pysimt_sac.evaluation.lexical.accuracy import LexicalAccuracy, compare_lexical, lexical_accuracy, read_cases
 from pysimt_sac.evaluation.lexical.domain import DomainAnalysis, NeuralOptions, domain_distances
-from pysimt_sac.evaluation.lexical.frequency import FrequencyAnalysis, analyse_frequency, count_training_words
+from pysimt_sac.evaluation.lexical.frequency import FrequencyAnalysis, analyse_frequency
 from pysimt_sac.evaluation.lexical.ngram import NgramModel
 from pysimt_sac.evaluation.ranking.sample import RankingOptions, draw_items
 from pysimt_sac.evaluation.ranking.score import RankingResult, score_ranking
@@ -40,7 +40,6 @@ __all__ = [
     "choose_metrics",
     "compare_lexical",
     "compare_systems",
-    "count_training_words",
     "domain_distances",
     "draw_items",
     "gather",

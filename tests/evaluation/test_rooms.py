@@ -5,7 +5,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "pysimt_sac"
-MAY_IMPORT = {"scoring": set(), "lexical": {"scoring"}, "ranking": set(), "report": {"scoring", "lexical"}}
+MAY_IMPORT = {"scoring": set(), "lexical": {"scoring"}, "ranking": {"scoring"}, "report": {"scoring", "lexical"}}
 
 
 def module_name(path):

@@ -7,14 +7,14 @@ baseline's and the reference's words for the same sentences. The lower a curve, 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.scoring.sentences import sentence_scores
+from pysimt_sac.evaluation.scoring.texts import check_lengths
 
 PERCENTILES = tuple(range(0, 101))
 RARE = 10  # words seen at most so often in training are called rare
@@ -66,14 +66,6 @@ class FrequencyAnalysis:
         return (self.all, *self.improved)
 
 
-def count_training_words(lines: Iterable[str]) -> Counter[str]:
-    """How often each word stands in the training text."""
-    counts: Counter[str] = Counter()
-    for line in lines:
-        counts.update(line.split())
-    return counts
-
-
 def distinct(sentences: Sequence[Sequence[str]], order: int) -> float:
     """Different n-grams per n-gram, counted within sentences."""
     grams = [tuple(words[start : start + order]) for words in sentences for start in range(len(words) - order + 1)]
@@ -112,8 +104,7 @@ def analyse_frequency(
 ) -> FrequencyAnalysis:
     """Word use of reference and systems, on all sentences and on those improved over the first system."""
     for name, lines in systems:
-        if len(lines) != len(references):
-            raise UserError(f"has {len(lines)} lines, but the reference has {len(references)}", name)
+        check_lengths(name, lines, "the reference", references)
     texts = [(REFERENCE, references), *systems]
 
     def group(title: str, members: Sequence[tuple[str, Sequence[str]]], kept: Sequence[int]) -> SentenceGroup:

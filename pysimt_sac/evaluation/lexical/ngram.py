@@ -28,8 +28,6 @@ class Perplexity:
 
     all: float
     known: float
-    predictions: int
-    unknown: int
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,9 @@ class NgramModel:
     def perplexity(self, lines: Iterable[str]) -> Perplexity:
         """How many words, on average, the model hesitates between."""
         logs = [pair for line in lines for pair in self.sentence_logs(line)]
-        known = [log for word, log in logs if word in self.vocabulary]
         return Perplexity(
             all=mean_perplexity([log for _, log in logs]),
-            known=mean_perplexity(known),
-            predictions=len(logs),
-            unknown=len(logs) - len(known),
+            known=mean_perplexity([log for word, log in logs if word in self.vocabulary]),
         )
 
 

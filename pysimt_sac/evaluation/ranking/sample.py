@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.scoring.texts import check_lengths
 
 RARE, OTHER = "rare", "other"
 GROUPS = (RARE, OTHER)
@@ -52,8 +53,7 @@ def draw_items(
     if len(outputs) < 2:
         raise UserError("a ranking needs at least two systems")
     for name, lines in outputs.items():
-        if len(lines) != len(sources):
-            raise UserError(f"has {len(lines)} lines, but the source has {len(sources)}", name)
+        check_lengths(name, lines, "the source", sources)
     random_state = random.Random(choice.seed)
     differing = {line for line, texts in enumerate(zip(*outputs.values(), strict=True)) if len(set(texts)) > 1}
     most = choice.other_most or math.inf

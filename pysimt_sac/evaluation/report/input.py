@@ -11,9 +11,8 @@ from pathlib import Path
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.lexical.accuracy import Case, read_cases
-from pysimt_sac.evaluation.lexical.frequency import count_training_words
 from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
-from pysimt_sac.evaluation.scoring.texts import NamedText, check_runs, check_texts, read_text
+from pysimt_sac.evaluation.scoring.texts import NamedText, check_lengths, check_runs, check_texts, read_text
 from pysimt_sac.files import stream_lines
 
 
@@ -136,10 +135,7 @@ def read_set(
     reference = read_text(reference_path, "reference")
     reference = NamedText(reference.name, tuple(filters(reference.lines)), reference.path)
     source = read_text(source_path, "source")
-    if len(source.lines) != len(reference.lines):
-        raise UserError(
-            f"has {len(source.lines)} lines, but the reference {reference.name} has {len(reference.lines)}", source.name
-        )
+    check_lengths(source.name, source.lines, f"the reference {reference.name}", reference.lines)
     warnings += check_texts(reference, [text for runs in outputs.values() for text in runs])
     for name, runs in outputs.items():
         warnings += check_runs(name, runs)
@@ -172,7 +168,7 @@ def training_words(request: ReportRequest, home: RunFolder | None, warnings: lis
             return None
     if path is None:
         return None
-    return count_training_words(filters(stream_lines(path, "training text")))
+    return Counter(word for line in filters(stream_lines(path, "training text")) for word in line.split())
 
 
 def name_runs(words: Sequence[str]) -> tuple[tuple[str, Path], ...]:

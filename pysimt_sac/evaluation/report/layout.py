@@ -1,8 +1,9 @@
-"""Tables of results as plain text, Markdown or LaTeX. Knows nothing of what is in them."""
+"""Tables of results as plain text, Markdown, LaTeX or HTML. Knows nothing of what is in them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 FORMATS = ("text", "markdown", "latex")
 LATEX_ESCAPES = str.maketrans(
@@ -74,24 +75,28 @@ def as_text(table: Table) -> str:
     return "\n".join(lines)
 
 
+def marked_cells(table: Table, row: int, escape_text: Callable[[str], str], bold: str) -> list[str]:
+    """A row's cells, escaped, the best in bold; the stars of significance are never bold."""
+    cells = []
+    for column, cell in enumerate(table.rows[row]):
+        text, stars = split_stars(cell)
+        text = escape_text(text)
+        cells.append((bold.format(text) if (row, column) in table.bold else text) + escape_text(stars))
+    return cells
+
+
 def as_markdown(table: Table) -> str:
     """A pipe table."""
 
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
-    def cell(number: int, column: int) -> str:
-        text, stars = split_stars(table.rows[number][column])
-        text = escape_markdown(text)
-        return (f"**{text}**" if (number, column) in table.bold else text) + escape_markdown(stars)
-
-    columns = range(len(table.header))
     lines = [f"**{escape_markdown(table.title)}**", ""] if table.title else []
     lines += [
         line(map(escape_markdown, table.header)),
-        line(":--" if column < table.left else "--:" for column in columns),
+        line(":--" if column < table.left else "--:" for column in range(len(table.header))),
     ]
-    lines += [line(cell(number, column) for column in columns) for number in range(len(table.rows))]
+    lines += [line(marked_cells(table, row, escape_markdown, "**{}**")) for row in range(len(table.rows))]
     if table.notes:
         lines += ["", *(f"- {escape_markdown(note)}" for note in table.notes)]
     return "\n".join(lines)
@@ -103,30 +108,44 @@ def as_latex(table: Table) -> str:
     def line(cells: Iterable[str]) -> str:
         return " & ".join(cells) + r" \\"
 
-    def cell(number: int, column: int) -> str:
-        text, stars = split_stars(table.rows[number][column])
-        text = escape_latex(text)
-        return (rf"\textbf{{{text}}}" if (number, column) in table.bold else text) + stars
-
-    width = len(table.header)
     lines = [
         "% needs \\usepackage{booktabs}",
         r"\begin{table}[t]",
         r"\centering",
-        rf"\begin{{tabular}}{{{'l' * table.left}{'r' * (width - table.left)}}}",
+        rf"\begin{{tabular}}{{{'l' * table.left}{'r' * (len(table.header) - table.left)}}}",
         r"\toprule",
         line(map(escape_latex, table.header)),
         r"\midrule",
     ]
-    for number in range(len(table.rows)):
-        if number in table.rules and number > 0:
+    for row in range(len(table.rows)):
+        if row in table.rules and row > 0:
             lines.append(r"\midrule")
-        lines.append(line(cell(number, column) for column in range(width)))
+        lines.append(line(marked_cells(table, row, escape_latex, r"\textbf{{{}}}")))
     caption = " ".join(filter(None, (table.title and table.title.rstrip(".") + ".", *table.notes)))
     lines += [r"\bottomrule", r"\end{tabular}"]
     if caption:
         lines.append(rf"\caption{{{escape_latex(caption)}}}")
     return "\n".join([*lines, r"\end{table}"])
+
+
+def as_html(table: Table, caption: str, heading: Callable[[str], str] = escape) -> str:
+    """A table that scrolls on narrow screens, without its notes; `heading` makes the first cell of a row."""
+
+    def element(column: int, cell: str, scope: str) -> str:
+        left = ' class="left"' if column < table.left else ""
+        return f'<th scope="{scope}"{left}>{cell}</th>' if scope else f"<td{left}>{cell}</td>"
+
+    top = "".join(element(column, escape(cell), "col") for column, cell in enumerate(table.header))
+    body = []
+    for row in range(len(table.rows)):
+        cells = marked_cells(table, row, escape, "<b>{}</b>")
+        cells[0] = heading(table.rows[row][0])
+        shown = (element(column, cell, "row" if column == table.left - 1 else "") for column, cell in enumerate(cells))
+        rule = ' class="rule"' if row in table.rules else ""
+        body.append(f"<tr{rule}>{''.join(shown)}</tr>")
+    inside = f"<caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody>"
+    label = escape(f"Table: {caption}")
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>{inside}</table></div>'
 
 
 def split_stars(cell: str) -> tuple[str, str]:

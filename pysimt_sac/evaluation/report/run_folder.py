@@ -32,7 +32,6 @@ class RunFolder:
     """One run."""
 
     path: Path
-    exp_id: str
     splits: dict[str, SplitFiles]
     filters: FilterChain
     outputs: dict[str, Path]
@@ -43,7 +42,7 @@ def read_run(path: Path, search: str = "") -> RunFolder:
     """Read a run's folder; `search` (gs, beam6, ...) chooses among several translations of a split."""
     if not path.is_dir():
         raise UserError("no such run folder", path, "training writes SAVE_PATH/CONFNAME[-SUFFIX]")
-    checkpoint = find_checkpoint(path)
+    checkpoint = newest_checkpoint(path)
     options = checkpoint_options(checkpoint)
     splits = {
         key.removesuffix("_set"): SplitFiles(Path(files["src"]), Path(files["trg"]))
@@ -54,12 +53,10 @@ def read_run(path: Path, search: str = "") -> RunFolder:
     if isinstance(filters, str):
         filters = [name.strip() for name in filters.split(",") if name.strip()]
     exp_id = re.split(r"\.best\.|-(?:val|update|final)", checkpoint.name)[0]
-    return RunFolder(
-        path, exp_id, splits, FilterChain(list(filters)), find_outputs(path, search), read_curves(path, exp_id)
-    )
+    return RunFolder(path, splits, FilterChain(list(filters)), find_outputs(path, search), read_curves(path, exp_id))
 
 
-def find_checkpoint(folder: Path) -> Path:
+def newest_checkpoint(folder: Path) -> Path:
     """Any checkpoint of the folder's newest run."""
     found = sorted(folder.glob("*.ckpt"), key=lambda path: path.stat().st_mtime if path.exists() else 0.0)
     if not found or not found[-1].is_file():

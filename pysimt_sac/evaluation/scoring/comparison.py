@@ -23,7 +23,7 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.scoring.metrics import CorpusMetric, FloatArray, Formula
 from pysimt_sac.evaluation.scoring.scores import choose_metrics, collect_statistics
 from pysimt_sac.evaluation.scoring.significance import Resampling, bootstrap_scores, randomisation_p
-from pysimt_sac.evaluation.scoring.texts import without_unknown
+from pysimt_sac.evaluation.scoring.texts import check_lengths, without_unknown
 
 CONFIDENCE = 95.0
 
@@ -119,18 +119,21 @@ def compare_systems(
     return Comparison(test_set, len(references), left_out, resampling, parts)
 
 
-def check_systems(references: Sequence[str], systems: Sequence[System]) -> None:
-    """Refuse systems that cannot be compared."""
-    names = [system.name for system in systems]
+def check_names(names: Sequence[str], todo: str = "give each its own name") -> None:
+    """Refuse two systems of the same name."""
     for name in names:
         if names.count(name) > 1:
-            raise UserError(f"two systems are called {name!r}", todo="give each its own name")
+            raise UserError(f"two systems are called {name!r}", todo=todo)
+
+
+def check_systems(references: Sequence[str], systems: Sequence[System]) -> None:
+    """Refuse systems that cannot be compared."""
+    check_names([system.name for system in systems])
     for system in systems:
         if not system.runs:
             raise UserError(f"the system {system.name!r} has no runs", todo="give at least one output")
         for run in system.runs:
-            if len(run) != len(references):
-                raise UserError(f"a run of {system.name!r} has {len(run)} lines for {len(references)} references")
+            check_lengths(f"a run of {system.name!r}", run, "the reference", references)
 
 
 def compare_statistics(

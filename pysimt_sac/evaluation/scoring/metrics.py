@@ -51,32 +51,40 @@ def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
     return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
 
 
-def sacrebleu_statistics(metric: Any, runs: Hypotheses) -> FloatArray:
-    """The statistics that sacrebleu resamples in its own significance tests; the metric holds the references."""
-    return np.array([metric._extract_corpus_statistics(run, None) for run in runs], dtype=np.float64)
+class SacrebleuMetric:
+    """A metric with the statistics that sacrebleu resamples in its own significance tests."""
+
+    higher_is_better = True
+    signature = ""  # known when sacrebleu has seen the references
+
+    def make(self, references: Sequence[str]) -> Any:
+        """Sacrebleu's metric with these references."""
+        raise NotImplementedError
+
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
+        """N-gram matches, counted by sacrebleu."""
+        metric = self.make(references)
+        self.signature = str(metric.get_signature())
+        return np.array([metric._extract_corpus_statistics(run, None) for run in runs], dtype=np.float64)
 
 
-class BleuMetric:
+class BleuMetric(SacrebleuMetric):
     """BLEU with sacrebleu's default smoothing. Statistics: both lengths, four match counts, four totals."""
 
     name = "BLEU"
-    higher_is_better = True
 
     def __init__(self, tokenize: str = "none") -> None:
         if tokenize not in BLEU.TOKENIZERS:
             raise UserError(f"no tokeniser {tokenize!r}", "--tokenize", did_you_mean(tokenize, BLEU.TOKENIZERS))
         self.tokenize = tokenize
-        self.signature = ""
 
-    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
-        """N-gram matches, counted by sacrebleu."""
+    def make(self, references: Sequence[str]) -> BLEU:
+        """BLEU with the tokeniser."""
         try:
-            metric = BLEU(tokenize=self.tokenize, force=True, references=[references])
+            return BLEU(tokenize=self.tokenize, force=True, references=[references])
         except (ImportError, RuntimeError) as error:  # some tokenisers need packages of their own
             message = str(error).strip().splitlines()[0]
             raise UserError(f"the tokeniser {self.tokenize!r} cannot be used: {message}", "--tokenize") from error
-        self.signature = str(metric.get_signature())
-        return sacrebleu_statistics(metric, runs)
 
     def precisions(self, sums: FloatArray) -> FloatArray:
         """N-gram precisions for n = 1 to 4; the k-th one without a match counts as 1 / 2^k matches."""
@@ -99,20 +107,14 @@ class BleuMetric:
         return np.where(any_match, 100 * self.brevity_penalty(sums) * mean, 0.0)
 
 
-class ChrfMetric:
+class ChrfMetric(SacrebleuMetric):
     """Character F-score (chrF2). Statistics: for n = 1 to 6 the n-grams here, in the reference, and in both."""
 
     name = "chrF"
-    higher_is_better = True
 
-    def __init__(self) -> None:
-        self.signature = ""
-
-    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
-        """Character n-gram matches, counted by sacrebleu."""
-        metric = CHRF(references=[references])
-        self.signature = str(metric.get_signature())
-        return sacrebleu_statistics(metric, runs)
+    def make(self, references: Sequence[str]) -> CHRF:
+        """ChrF with its defaults."""
+        return CHRF(references=[references])
 
     def score(self, sums: FloatArray) -> FloatArray:
         """The F-score of the mean precision and the mean recall over the orders that occur."""
@@ -130,9 +132,7 @@ class TerMetric:
 
     name = "TER"
     higher_is_better = False
-
-    def __init__(self) -> None:
-        self.signature = ""
+    signature = ""
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """Edits after sacrebleu's preprocessing; a translation that several runs agree on is counted once."""

@@ -63,16 +63,18 @@ def short_names(paths: Sequence[Path]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
+def check_lengths(name: object, lines: Sequence[str], other: str, other_lines: Sequence[str]) -> None:
+    """Refuse two texts that do not have the same number of lines."""
+    if len(lines) != len(other_lines):
+        todo = "line N of the one must be the same sentence as line N of the other"
+        raise UserError(f"has {len(lines)} lines, but {other} has {len(other_lines)}", name, todo)
+
+
 def check_pair(reference: NamedText, hypothesis: NamedText) -> list[str]:
     """Refuse texts that cannot belong together; warn of those that probably do not."""
     if hypothesis.path and reference.path and hypothesis.path.resolve() == reference.path.resolve():
         raise UserError("is given both as reference and as hypothesis", hypothesis.path, "name the system's output")
-    if len(hypothesis.lines) != len(reference.lines):
-        raise UserError(
-            f"has {len(hypothesis.lines)} lines, but the reference {reference.name} has {len(reference.lines)}",
-            hypothesis.name,
-            "line N of the one must translate the same sentence as line N of the other",
-        )
+    check_lengths(hypothesis.name, hypothesis.lines, f"the reference {reference.name}", reference.lines)
     warnings = [*empty_lines(hypothesis, "hypothesis"), *trace_differences(reference, hypothesis)]
     return [*warnings, *mixed_up(reference, hypothesis, comparable=not warnings)]
 

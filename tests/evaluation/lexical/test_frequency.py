@@ -8,17 +8,12 @@ import pytest
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.lexical.frequency import (
     analyse_frequency,
-    count_training_words,
     distinct,
     word_use,
 )
 from pysimt_sac.evaluation.report.data import frequency_figure
 
 TRAINING = Counter({"the": 100, "dog": 20, "cat": 10, "lynx": 1})
-
-
-def test_training_words_are_counted():
-    assert count_training_words(["a b a", "", "b"]) == Counter({"a": 2, "b": 2})
 
 
 def test_the_words_of_a_text():

@@ -1,6 +1,8 @@
-"""One table, three looks."""
+"""One table in all formats."""
 
-from pysimt_sac.evaluation.report.layout import Table, best_cells, render
+import xml.etree.ElementTree as ElementTree
+
+from pysimt_sac.evaluation.report.layout import Table, as_html, best_cells, render
 
 TABLE = Table(
     header=("system", "BLEU ↑"),
@@ -52,6 +54,19 @@ def test_latex_is_escaped():
         r"\caption{50\% \textless{}unk\textgreater{}. * significant}",
         r"\end{table}",
     ]
+
+
+def test_html_is_escaped_and_has_headings_rules_and_bold_cells():
+    root = ElementTree.fromstring(as_html(TABLE, TABLE.title))
+    assert root.get("aria-label") == "Table: 50% <unk>"
+    assert root.find("table/caption").text == "50% <unk>"
+    first, second = root.findall("table/tbody/tr")
+    assert [first.get("class"), second.get("class")] == ["rule", "rule"]
+    heading, best = first
+    assert (heading.tag, heading.get("scope"), heading.get("class"), heading.text) == ("th", "row", "left", "a_b|c")
+    assert (best.find("b").text, best.find("b").tail) == ("38.1±0.2", "*")
+    button = as_html(TABLE, "x", lambda word: f"<button>{word.upper()}</button>")
+    assert ElementTree.fromstring(button).find(".//tbody/tr/th/button").text == "A_B|C"
 
 
 def test_the_best_of_each_column():

@@ -73,7 +73,7 @@ def test_systems_that_cannot_be_compared_are_refused():
     good = System("a", (("a", "b"),))
     with pytest.raises(UserError, match="two systems are called 'a'"):
         compare_systems(references, good, [good])
-    with pytest.raises(UserError, match="a run of 'b' has 1 lines for 2 references"):
+    with pytest.raises(UserError, match="a run of 'b': has 1 lines, but the reference has 2"):
         compare_systems(references, good, [System("b", (("a",),))])
     with pytest.raises(UserError, match="'b' has no runs"):
         compare_systems(references, good, [System("b", ())])

@@ -10,8 +10,8 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation import Resampling
 from pysimt_sac.evaluation.report.layout import render
 from pysimt_sac.evaluation.report.paper import paper_tables
+from pysimt_sac.evaluation.report.paper_tables import Filler, as_table, same_system
 from pysimt_sac.evaluation.report.runs_file import EXAMPLE, RunsFile, read_runs
-from pysimt_sac.evaluation.report.tables import Filler, as_table, same_system
 from pysimt_sac.evaluation.scoring.scores import score_text
 
 QUICK = Resampling(shuffles=200, bootstrap=50, seed=1)
