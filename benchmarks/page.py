@@ -7,9 +7,9 @@ import contextlib
 import tempfile
 from pathlib import Path
 
-from pysimt_sac.evaluation.report_page import render_page
-from tests.evaluation.browser import CHROMIUM, Browser, change
-from tests.evaluation.reporting import make_report
+from pysimt_sac.evaluation.report.page import render_page
+from tests.evaluation.report.browser import CHROMIUM, Browser, change
+from tests.evaluation.report.reporting import make_report
 
 CHANGES = {"filter by a word": ("query", "ufer", ""), "filter by an ambiguous word": ("word", "=bank", "")}
 CHANGES |= {"sort by improvement": ("sort", "+4", "line"), "sort by score": ("sort", "s0", "line")}

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from pysimt_sac.evaluation import choose_metrics, lexical_accuracy, read_cases, score_text
-from pysimt_sac.evaluation.layout import Table, render
+from pysimt_sac.evaluation.report.layout import Table, render
 from pysimt_sac.files import read_lines
 
 HERE = Path(__file__).parent

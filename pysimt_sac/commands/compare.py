@@ -7,15 +7,12 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.comparison import Comparison, MetricComparison, System, SystemScore, compare_systems
-from pysimt_sac.evaluation.layout import Table
-from pysimt_sac.evaluation.significance import SIGNIFICANT
-from pysimt_sac.evaluation.texts import Text, check_runs, check_texts, read_text
+from pysimt_sac.evaluation.report.tables import COMPARISON_COLUMNS, comparison_table
+from pysimt_sac.evaluation.scoring.comparison import System, compare_systems
+from pysimt_sac.evaluation.scoring.texts import NamedText, check_runs, check_texts, read_text
 
-EPILOG = """Several test sets: name them with --sets and write {set} in every path, or give several references and join
-each run's files with commas, in the same order. s_sel: spread due to the choice of test sentences (bootstrap); s_test:
-spread of the runs; p: two-sided, stratified approximate randomisation; won: pairs of runs that the system wins."""
-HEADER = ("metric", "system", "runs", "average", "s_sel", "s_test", "95% interval", "diff.", "95% interval", "p", "won")
+EPILOG = f"""Several test sets: name them with --sets and write {{set}} in every path, or give several references and
+join each run's files with commas, in the same order. {COMPARISON_COLUMNS}."""
 
 
 @dataclass(frozen=True)
@@ -23,23 +20,15 @@ class TestSet:
     """A reference and all systems' outputs for it, the baseline first."""
 
     name: str
-    reference: Text
-    systems: tuple[tuple[str, tuple[Text, ...]], ...]
+    reference: NamedText
+    systems: tuple[tuple[str, tuple[NamedText, ...]], ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """References, systems, resampling."""
     parser.epilog = EPILOG
     parser.add_argument("--ref", required=True, nargs="+", metavar="REF", help="the reference, one for each test set")
-    parser.add_argument("--baseline", required=True, nargs="+", metavar="HYP", help="the baseline's runs")
-    parser.add_argument(
-        "--system",
-        required=True,
-        action="append",
-        nargs="+",
-        metavar=("NAME", "HYP"),
-        help="a system's name and its runs; once for each system",
-    )
+    options.add_system_arguments(parser, required=True)
     parser.add_argument("--sets", nargs="+", default=[], metavar="SET", help="names to put for {set} in all paths")
     parser.add_argument("--pool", action="store_true", help="put all test sets together")
     parser.add_argument(
@@ -60,8 +49,7 @@ def run(args: argparse.Namespace) -> int:
     for test_set in test_sets:
         for name, runs in test_set.systems:
             options.warn(check_runs(name, runs))
-    choice = options.chosen_metrics(args, Path(args.ref[0]))
-    options.note(choice.missing)
+    metrics = options.chosen_metrics(args, Path(args.ref[0]))
     comparisons = []
     for test_set in test_sets:
         baseline, *systems = (System(name, tuple(text.lines for text in runs)) for name, runs in test_set.systems)
@@ -70,17 +58,13 @@ def run(args: argparse.Namespace) -> int:
                 test_set.reference.lines,
                 baseline,
                 systems,
-                choice.metrics,
+                metrics,
                 options.chosen_resampling(args),
                 args.no_unk,
                 test_set.name,
             )
         )
-    if args.format == "json":
-        options.emit_json(args, {"comparisons": comparisons})
-    else:
-        options.emit_tables(args, [comparison_table(comparison) for comparison in comparisons])
-    return 0
+    return options.show(args, {"comparisons": comparisons}, map(comparison_table, comparisons))
 
 
 def files_of(run: str, sets: Sequence[str], references: int) -> list[Path]:
@@ -101,12 +85,9 @@ def read_test_sets(args: argparse.Namespace) -> list[TestSet]:
     """Read everything that the command line names."""
     if args.sets and len(args.ref) != 1:
         raise UserError("takes one path with {set} in it when --sets is given", "--ref")
-    for name, *files in args.system:
-        if not files:
-            raise UserError(f"has a name, {name!r}, but no output", "--system", "--system NAME HYP...")
     references = files_of(args.ref[0], args.sets, 1) if args.sets else [Path(file) for file in args.ref]
     names = args.sets or [path.name for path in references]
-    systems = [("baseline", args.baseline), *((name, files) for name, *files in args.system)]
+    systems = options.given_systems(args)
     listed = [(name, [files_of(file, args.sets, len(references)) for file in files]) for name, files in systems]
     return [
         TestSet(
@@ -118,9 +99,9 @@ def read_test_sets(args: argparse.Namespace) -> list[TestSet]:
     ]
 
 
-def joined(texts: Sequence[Text]) -> Text:
+def joined(texts: Sequence[NamedText]) -> NamedText:
     """Texts put end to end."""
-    return Text(" + ".join(text.name for text in texts), tuple(line for text in texts for line in text.lines))
+    return NamedText(" + ".join(text.name for text in texts), tuple(line for text in texts for line in text.lines))
 
 
 def pooled(test_sets: Sequence[TestSet]) -> TestSet:
@@ -131,48 +112,3 @@ def pooled(test_sets: Sequence[TestSet]) -> TestSet:
         systems.append((name, tuple(whole)))
     names = " + ".join(test_set.name for test_set in test_sets)
     return TestSet(names, joined([test_set.reference for test_set in test_sets]), tuple(systems))
-
-
-def comparison_table(comparison: Comparison) -> Table:
-    """A row for each metric and system."""
-    rows: list[tuple[str, ...]] = []
-    rules = set()
-    for part in comparison.metrics:
-        rules.add(len(rows))
-        rows.extend(system_row(part, system, first=number == 0) for number, system in enumerate(part.systems))
-    resampling = comparison.resampling
-    left_out = f" ({comparison.left_out} left out for <unk>)" if comparison.left_out else ""
-    notes = [
-        f"{resampling.shuffles} shuffles, {resampling.bootstrap} bootstrap samples, seed {resampling.seed}; "
-        f"* p <= {SIGNIFICANT}",
-        *(f"{part.metric}: {part.signature}" for part in comparison.metrics),
-    ]
-    if any(len(system.runs) == 1 for system in comparison.metrics[0].systems):
-        notes.append("A system with one run: whether another seed would give the same, this cannot tell.")
-    return Table(
-        title=f"{comparison.test_set}: {comparison.sentences} sentences{left_out}",
-        header=HEADER,
-        rows=tuple(rows),
-        left=2,
-        rules=frozenset(rules),
-        notes=tuple(notes),
-    )
-
-
-def system_row(part: MetricComparison, system: SystemScore, first: bool) -> tuple[str, ...]:
-    """One line of the table; the metric's name stands in its first."""
-    found = system.against_baseline
-    arrow = "" if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
-    return (
-        part.metric + arrow if first else "",
-        system.system,
-        str(len(system.runs)),
-        f"{system.average:.2f}",
-        f"{system.s_sel:.2f}",
-        "-" if system.s_test is None else f"{system.s_test:.2f}",
-        f"{system.interval.low:.2f}..{system.interval.high:.2f}",
-        f"{found.difference:+.2f}" if found else "-",
-        f"{found.interval.low:+.2f}..{found.interval.high:+.2f}" if found else "-",
-        options.p_cell(found.p) if found else "- ",
-        f"{found.runs_won}/{found.run_pairs}" if found else "-",
-    )

@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.evaluation.domain import DomainAnalysis, DomainDistance, NeuralOptions, domain_distances
-from pysimt_sac.evaluation.layout import Table
-from pysimt_sac.evaluation.ngram import NAME
-from pysimt_sac.evaluation.texts import read_text, short_names
+from pysimt_sac.evaluation.lexical.domain import DomainAnalysis, DomainDistance, NeuralOptions, domain_distances
+from pysimt_sac.evaluation.lexical.ngram import NAME
+from pysimt_sac.evaluation.report.layout import Table
+from pysimt_sac.evaluation.scoring.texts import read_text, short_names
 
 EPILOG = """All texts must be of one language and prepared alike. The paper measures the source side (English), so that
 the distance is that of what the system has to translate."""
@@ -19,18 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("tests", nargs="+", type=Path, metavar="TEST", help="a test set")
     parser.add_argument("--train", required=True, type=Path, metavar="FILE", help="the training text")
-    parser.add_argument(
-        "--order", type=options.positive, default=3, metavar="N", help="of the n-gram model (default: %(default)s)"
-    )
+    options.add_numbers(parser, ("--order", 3, "of the n-gram model"))
     parser.add_argument("--neural", action="store_true", help="a small neural language model, too (takes minutes)")
-    for option, default, meaning in (
+    options.add_numbers(
+        parser,
         ("--size", usual.size, "size of the neural model's layer"),
         ("--epochs", usual.epochs, "most passes over the training text"),
         ("--seed", usual.seed, "seed of the neural model"),
-    ):
-        parser.add_argument(
-            option, type=options.positive, default=default, metavar="N", help=f"{meaning} (default: {default})"
-        )
+    )
     options.add_output_arguments(parser)
 
 
@@ -43,11 +39,7 @@ def run(args: argparse.Namespace) -> int:
     analysis = domain_distances(training.lines, named, args.order, neural)
     if not analysis.discounts_estimated:
         options.note(["the training text is too small or too regular to estimate discounts; 0.5, 1 and 1.5 are used"])
-    if args.format == "json":
-        options.emit_json(args, analysis)
-    else:
-        options.emit_tables(args, [domain_table(analysis)])
-    return 0
+    return options.show(args, analysis, [domain_table(analysis)])
 
 
 def domain_table(analysis: DomainAnalysis) -> Table:

@@ -9,26 +9,27 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pysimt_sac.commands.arguments import whole_number
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.layout import FORMATS, Table, render
-from pysimt_sac.evaluation.meteor import guess_language
-from pysimt_sac.evaluation.scores import METRIC_NAMES, MetricChoice, choose_metrics
-from pysimt_sac.evaluation.significance import SIGNIFICANT, Resampling
-from pysimt_sac.evaluation.texts import Text, read_text, short_names
+from pysimt_sac.evaluation.report.layout import FORMATS, Table, render
+from pysimt_sac.evaluation.scoring.comparison import check_names
+from pysimt_sac.evaluation.scoring.meteor import guess_language
+from pysimt_sac.evaluation.scoring.metrics import CorpusMetric
+from pysimt_sac.evaluation.scoring.scores import METRIC_NAMES, choose_metrics
+from pysimt_sac.evaluation.scoring.sentences import MEASURES
+from pysimt_sac.evaluation.scoring.significance import Resampling
+from pysimt_sac.evaluation.scoring.texts import NamedText, read_text, short_names
 from pysimt_sac.files import write_lines
 
 
-def positive(text: str) -> int:
-    """A whole number above zero."""
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
+def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None, str], smallest: int = 1) -> None:
+    """Options that take a whole number, each as name, default and meaning."""
 
+    def number(text: str) -> int:
+        return whole_number(text, smallest)
 
-def not_negative(text: str) -> int:
-    """A whole number from zero up."""
-    return positive(text) if int(text) else 0
+    for option, default, meaning in options:
+        parser.add_argument(option, type=number, default=default, metavar="N", help=f"{meaning} (default: {default})")
 
 
 def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,19 +48,45 @@ def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     parser.add_argument("--lang", help="language for METEOR (default: from the reference's name)")
+    add_meteor_argument(parser)
+
+
+def add_meteor_argument(parser: argparse.ArgumentParser) -> None:
+    """Where METEOR is."""
     parser.add_argument("--meteor-jar", type=Path, metavar="JAR", help="METEOR's program, if it is not installed")
+
+
+def add_measure_argument(parser: argparse.ArgumentParser) -> None:
+    """What a sentence is improved by."""
+    parser.add_argument(
+        "--improved-by", choices=MEASURES, default=MEASURES[0], help="score of a sentence (default: %(default)s)"
+    )
+
+
+def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> None:
+    """The baseline and the systems, with several runs each."""
+    parser.add_argument(
+        "--baseline", required=required, nargs="+", default=[], metavar="HYP", help="the baseline's runs"
+    )
+    parser.add_argument(
+        "--system",
+        required=required,
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("NAME", "HYP"),
+        help="a system's name and its runs; once for each system",
+    )
 
 
 def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
     """How often to resample, and from which seed."""
     usual = Resampling()
-    for option, default, meaning in (
-        ("--shuffles", usual.shuffles, "shuffles for p"),
-        ("--bootstrap", usual.bootstrap, "resampled test sets for intervals and s_sel"),
-    ):
-        parser.add_argument(
-            option, type=positive, default=default, metavar="N", help=f"number of {meaning} (default: {default})"
-        )
+    add_numbers(
+        parser,
+        ("--shuffles", usual.shuffles, "number of shuffles for p"),
+        ("--bootstrap", usual.bootstrap, "number of resampled test sets for intervals and s_sel"),
+    )
     parser.add_argument(
         "--seed", type=int, default=usual.seed, help="the same seed gives the same numbers (default: 1)"
     )
@@ -71,7 +98,17 @@ def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file instead of the screen")
 
 
-def read_outputs(words: Sequence[str]) -> dict[str, Text]:
+def given_systems(args: argparse.Namespace) -> list[tuple[str, list[str]]]:
+    """Names and runs of `add_system_arguments`, the baseline first, if there is one."""
+    systems = [("baseline", args.baseline)] if args.baseline else []
+    systems += [(name, files) for name, *files in args.system]
+    for name, files in systems:
+        if not files:
+            raise UserError(f"has a name, {name!r}, but no output", "--system", "--system NAME HYP...")
+    return systems
+
+
+def read_outputs(words: Sequence[str]) -> dict[str, NamedText]:
     """Systems' outputs, each given as HYP or NAME=HYP, by their names."""
     paths, names = [], []
     for word in words:
@@ -79,12 +116,9 @@ def read_outputs(words: Sequence[str]) -> dict[str, Text]:
         named = bool(equals) and not Path(word).is_file()
         paths.append(Path(file if named else word))
         names.append(name if named else "")
-    outputs: dict[str, Text] = {}
-    for name, usual, path in zip(names, short_names(paths), paths, strict=True):
-        if (name or usual) in outputs:
-            raise UserError(f"two systems are called {name or usual!r}", todo="give each its own name: NAME=HYP")
-        outputs[name or usual] = read_text(path)
-    return outputs
+    names = [name or usual for name, usual in zip(names, short_names(paths), strict=True)]
+    check_names(names, "give each its own name: NAME=HYP")
+    return {name: read_text(path) for name, path in zip(names, paths, strict=True)}
 
 
 def chosen_resampling(args: argparse.Namespace) -> Resampling:
@@ -94,15 +128,12 @@ def chosen_resampling(args: argparse.Namespace) -> Resampling:
     return Resampling(shuffles=args.shuffles, bootstrap=args.bootstrap, seed=args.seed)
 
 
-def chosen_metrics(args: argparse.Namespace, reference: Path) -> MetricChoice:
-    """The metrics that the options ask for."""
+def chosen_metrics(args: argparse.Namespace, reference: Path) -> tuple[CorpusMetric, ...]:
+    """The metrics that the options ask for; those that cannot be computed here are named."""
     names = [name.strip().lower() for name in args.metrics.split(",") if name.strip()]
-    return choose_metrics(names, args.tokenize, args.lang or guess_language(reference), args.meteor_jar)
-
-
-def p_cell(p: float) -> str:
-    """A p-value, with a star if it is small enough to count."""
-    return f"{p:.4f}{'*' if p <= SIGNIFICANT else ' '}"
+    choice = choose_metrics(names, args.tokenize, args.lang or guess_language(reference), args.meteor_jar)
+    note(choice.missing)
+    return choice.metrics
 
 
 def warn(messages: Iterable[str]) -> None:
@@ -117,28 +148,26 @@ def note(messages: Iterable[str]) -> None:
         print(f"note: {message}", file=sys.stderr)
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Dataclasses as dictionaries, numbers that are none as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         names += [name for name, member in vars(type(value)).items() if isinstance(member, property)]
-        return {name: plain(getattr(value, name)) for name in names}
+        return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_json(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def emit_tables(args: argparse.Namespace, tables: Sequence[Table], appendix: str = "") -> None:
-    """Show tables in the format asked for, and what else there is."""
-    parts = [render(table, args.format) for table in tables]
-    emit(args, "\n\n".join([*parts, appendix] if appendix else parts))
-
-
-def emit_json(args: argparse.Namespace, value: object) -> None:
-    """Show results as JSON."""
-    emit(args, json.dumps(plain(value), ensure_ascii=False, indent=2))
+def show(args: argparse.Namespace, results: object, tables: Iterable[Table], appendix: str = "") -> int:
+    """Show results as JSON, or as tables and what else there is, as `--format` says; the exit status."""
+    if args.format == "json":
+        emit(args, json.dumps(to_json(results), ensure_ascii=False, indent=2))
+    else:
+        emit(args, "\n\n".join(filter(None, [*(render(table, args.format) for table in tables), appendix])))
+    return 0
 
 
 def emit(args: argparse.Namespace, text: str) -> None:

@@ -126,7 +126,7 @@ def run_multi30k(args: argparse.Namespace) -> None:
         pairs = args.pair or multi30k.PAPER_PAIRS
         folder = multi30k.raw_folder(args.raw) if args.raw.exists() else args.raw
         download.download_multi30k(folder, {language for pair in pairs for language in pair.split("-")}, say)
-    settings = multi30k.Settings(
+    settings = multi30k.Multi30kSettings(
         split_hyphens=not args.no_split_hyphens,
         bpe_units=args.bpe_merges,
         bpe_threshold=args.bpe_threshold,
@@ -161,7 +161,7 @@ def run_iwslt14(args: argparse.Namespace) -> None:
     """Prepare and describe IWSLT14."""
     from pysimt_sac.corpora import iwslt14
 
-    settings = iwslt14.Settings(args.max_words, args.min_freq)
+    settings = iwslt14.Iwslt14Settings(args.max_words, args.min_freq)
     print_summary(args.out / args.pair, iwslt14.prepare(args.raw, args.out, args.pair, settings, args.jobs, say))
 
 

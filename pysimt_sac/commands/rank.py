@@ -4,12 +4,14 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.corpora.vocabulary_builder import count_words
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.frequency import count_training_words
-from pysimt_sac.evaluation.layout import Table, best_cells
-from pysimt_sac.evaluation.ranking import GROUPS, Choice, PairRanking, RankingResult, draw_items, score_ranking
-from pysimt_sac.evaluation.ranking_sheet import key_summary, read_judgements, read_key, write_key, write_sheet
-from pysimt_sac.evaluation.texts import read_text
+from pysimt_sac.evaluation.ranking.sample import GROUPS, RankingOptions, draw_items
+from pysimt_sac.evaluation.ranking.score import PairRanking, RankingResult, score_ranking
+from pysimt_sac.evaluation.ranking.sheet import key_summary, read_judgements, read_key, write_key, write_sheet
+from pysimt_sac.evaluation.report.layout import Table, best_cells
+from pysimt_sac.evaluation.report.tables import p_cell
+from pysimt_sac.evaluation.scoring.texts import check_lengths, read_text
 from pysimt_sac.files import stream_lines
 
 EPILOG = """Give the sheet to the judge and keep the key. The judge ranks the translations of each row, 1 the best, ties
@@ -25,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_sample(parser: argparse.ArgumentParser) -> None:
     """What to draw from, and how much."""
-    usual = Choice()
+    usual = RankingOptions()
     parser.description = "Draw sentences for human ranking, as the paper did, and write a blind sheet and its key."
     parser.epilog = EPILOG
     parser.add_argument("systems", nargs="+", metavar="[NAME=]HYP", help="a system's output; its name is for the key")
@@ -34,22 +36,15 @@ def add_sample(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ref", type=Path, metavar="FILE", help="show the reference to the judge, too")
     parser.add_argument("--sheet", required=True, type=Path, metavar="CSV", help="the sheet to write")
     parser.add_argument("--key", required=True, type=Path, metavar="JSON", help="the key to write; keep it apart")
-    for option, default, meaning in (
+    options.add_numbers(
+        parser,
         ("--per-group", usual.per_group, "sentences of each group"),
         ("--rare", usual.rare_frequency, "a rare source word was seen N times in training"),
         ("--other-least", usual.other_least, "any other one at least N times"),
         ("--seed", usual.seed, "the same seed draws the same sheet"),
-    ):
-        parser.add_argument(
-            option, type=options.positive, default=default, metavar="N", help=f"{meaning} (default: {default})"
-        )
-    parser.add_argument(
-        "--other-most",
-        type=options.not_negative,
-        default=usual.other_most,
-        metavar="N",
-        help=f"and at most N times; 0: no limit (default: {usual.other_most}, for the paper's average of about 40)",
     )
+    limit = "and at most N times, which gives the paper's average of about 40; 0: no limit"
+    options.add_numbers(parser, ("--other-most", usual.other_most, limit), smallest=0)
     parser.set_defaults(run_step=run_sample)
 
 
@@ -71,13 +66,13 @@ def run_sample(args: argparse.Namespace) -> int:
     """Draw and write."""
     if args.sheet.resolve() == args.key.resolve():
         raise UserError("sheet and key must be two files", args.key, "the judge must not see the key")
-    choice = Choice(args.per_group, args.rare, args.other_least, args.other_most or None, args.seed)
+    choice = RankingOptions(args.per_group, args.rare, args.other_least, args.other_most or None, args.seed)
     source = read_text(args.src, "source")
     reference = read_text(args.ref, "reference") if args.ref else None
-    if reference and len(reference.lines) != len(source.lines):
-        raise UserError(f"has {len(reference.lines)} lines, but the source has {len(source.lines)}", args.ref)
+    if reference:
+        check_lengths(reference.name, reference.lines, "the source", source.lines)
     outputs = {name: text.lines for name, text in options.read_outputs(args.systems).items()}
-    training = count_training_words(stream_lines(args.train, "training text"))
+    training = count_words(stream_lines(args.train, "training text"))
     items = draw_items(training, source.lines, outputs, choice)
     if not items:
         raise UserError("no sentence has a word of the frequencies asked for", args.src, "is --train its language?")
@@ -103,11 +98,7 @@ def run_score(args: argparse.Namespace) -> int:
         if empty:
             options.warn([f"{sheet}: {empty} of {len(found) + empty} rows have no ranks and are left out"])
     result = score_ranking(judgements)
-    if args.format == "json":
-        options.emit_json(args, result)
-    else:
-        options.emit_tables(args, [system_table(result), pair_table(result.pairs)])
-    return 0
+    return options.show(args, result, [system_table(result), pair_table(result.pairs)])
 
 
 def system_table(result: RankingResult) -> Table:
@@ -152,7 +143,7 @@ def pair_table(pairs: tuple[PairRanking, ...]) -> Table:
                 str(pair.first_better),
                 str(pair.equal),
                 str(pair.second_better),
-                options.p_cell(pair.p),
+                p_cell(pair.p),
             )
             for pair in pairs
         ),

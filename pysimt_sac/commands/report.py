@@ -6,11 +6,10 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.figures import save_figure
-from pysimt_sac.evaluation.report_data import ReportData, analyse
-from pysimt_sac.evaluation.report_input import Request, gather, name_runs
-from pysimt_sac.evaluation.report_page import render_page
-from pysimt_sac.evaluation.sentences import MEASURES
+from pysimt_sac.evaluation.report.data import ReportData, analyse
+from pysimt_sac.evaluation.report.figures import save_figure
+from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
+from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.files import atomic_write, make_folder
 
 EPILOG = """Each RUN is a folder that training wrote; the first one is the baseline. The same NAME several times: runs
@@ -36,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             option, action="append", default=[], metavar="SPLIT=FILE", help=f"a test set's {meaning}; may be repeated"
         )
     files.add_argument("--train", type=Path, metavar="FILE", help="the training text, target side, in words")
-    parser.add_argument(
-        "--improved-by", choices=MEASURES, default=MEASURES[0], help="score of a sentence (default: %(default)s)"
-    )
+    options.add_measure_argument(parser)
     options.add_metric_arguments(parser)
     options.add_resampling_arguments(parser)
 
@@ -47,9 +44,8 @@ def run(args: argparse.Namespace) -> int:
     """Read, compute, write."""
     given = gather(make_request(args))
     options.warn(given.warnings)
-    choice = options.chosen_metrics(args, given.sets[0].reference.path or Path())
-    options.note(choice.missing)
-    data = analyse(given, choice.metrics, options.chosen_resampling(args), args.improved_by)
+    metrics = options.chosen_metrics(args, given.sets[0].reference.path or Path())
+    data = analyse(given, metrics, options.chosen_resampling(args), args.improved_by)
     with atomic_write(args.out) as stream:
         stream.write(render_page(data, args.title))
     if args.figures:
@@ -58,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def make_request(args: argparse.Namespace) -> Request:
+def make_request(args: argparse.Namespace) -> ReportRequest:
     """What the command line asks for."""
     outputs: dict[tuple[str, str], tuple[Path, ...]] = {}
     for word in args.hyp:
@@ -67,7 +63,7 @@ def make_request(args: argparse.Namespace) -> Request:
         if not (equals and colon and name and split and file):
             raise UserError(f"{word!r} is not of the form NAME:SPLIT=FILE", "--hyp")
         outputs[name, split] = (*outputs.get((name, split), ()), Path(file))
-    return Request(
+    return ReportRequest(
         runs=name_runs(args.runs),
         outputs=outputs,
         sources=by_split(args.src, "--src"),

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.evaluation.layout import Table, best_cells
-from pysimt_sac.evaluation.scores import TextScores, score_texts
-from pysimt_sac.evaluation.texts import check_texts, read_text, short_names
+from pysimt_sac.evaluation.report.layout import Table, best_cells
+from pysimt_sac.evaluation.scoring.scores import TextScores, score_texts
+from pysimt_sac.evaluation.scoring.texts import check_texts, read_text, short_names
 
 EPILOG = """Outputs and reference are scored as they are: joined (no BPE) and tokenised in the same way, one sentence a
 line. To know whether a difference is real, use `pysimt-sac compare`."""
@@ -26,15 +26,10 @@ def run(args: argparse.Namespace) -> int:
     reference = read_text(args.ref, "reference")
     hypotheses = [read_text(path) for path in args.hypotheses]
     options.warn(check_texts(reference, hypotheses))
-    choice = options.chosen_metrics(args, args.ref)
-    options.note(choice.missing)
+    metrics = options.chosen_metrics(args, args.ref)
     names = short_names(args.hypotheses)
-    scored = score_texts(reference.lines, [hypothesis.lines for hypothesis in hypotheses], names, choice.metrics)
-    if args.format == "json":
-        options.emit_json(args, {"reference": reference.name, "hypotheses": scored})
-    else:
-        options.emit_tables(args, [score_table(scored)])
-    return 0
+    scored = score_texts(reference.lines, [hypothesis.lines for hypothesis in hypotheses], names, metrics)
+    return options.show(args, {"reference": reference.name, "hypotheses": scored}, [score_table(scored)])
 
 
 def score_table(scored: list[TextScores]) -> Table:

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.evaluation.paper import paper_tables
-from pysimt_sac.evaluation.runs_file import EXAMPLE, RunsFile, read_runs
-from pysimt_sac.evaluation.tables import Filler, as_table
+from pysimt_sac.evaluation.report.paper import paper_tables
+from pysimt_sac.evaluation.report.paper_tables import Filler, as_table
+from pysimt_sac.evaluation.report.runs_file import EXAMPLE, RunsFile, read_runs
 
 EPILOG = """Begin with `pysimt-sac table --example > runs.toml` and name your outputs there. Without a runs file, the
 paper's figures are shown alone; with one, the tables that it has runs for. The paper's human ranking and its
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"only this table; may be repeated (known: {', '.join(paper_tables())})",
     )
-    parser.add_argument("--meteor-jar", type=Path, metavar="JAR", help="METEOR's program, if it is not installed")
+    options.add_meteor_argument(parser)
     options.add_resampling_arguments(parser)
     options.add_output_arguments(parser, ("markdown", "latex", "text", "json"))
 
@@ -42,8 +42,4 @@ def run(args: argparse.Namespace) -> int:
     if args.runs and not args.table:
         filled = [table for table in filled if any(row.runs for row in table.rows)]
     options.warn(filler.warnings)
-    if args.format == "json":
-        options.emit_json(args, {"tables": filled})
-    else:
-        options.emit_tables(args, [as_table(table) for table in filled])
-    return 0
+    return options.show(args, {"tables": filled}, map(as_table, filled))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.corpora.parallel import in_chunks
+from pysimt_sac.corpora.processes import in_chunks
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import read_lines, stream_lines, write_lines

@@ -116,7 +116,7 @@ class CaptionWriter:
         decoy = None
         if self.chance(self.domain.decoy):  # one thing of the wrong topic, outvoted by two of the right one
             cues, decoy = {"place", "second clause"}, other
-        caption = self.sentence(topic, entry if entry.dominant is noun else swapped(entry), cues, decoy)
+        caption = self.sentence(topic, entry if entry.dominant is noun else exchange_senses(entry), cues, decoy)
         return replace(caption, word=noun.english, translation=noun.german_oblique)
 
     def sentence(self, topic: Topic, entry: Ambiguous | None, cues: set[str], decoy: Topic | None) -> Caption:
@@ -243,7 +243,7 @@ class CaptionWriter:
         return caption(english, f"{german_main_clause(first)} , während {german_subordinate_clause(second)}")
 
 
-def swapped(entry: Ambiguous) -> Ambiguous:
+def exchange_senses(entry: Ambiguous) -> Ambiguous:
     """The same word with its senses exchanged, so that `dominant` is the one to use."""
     return replace(
         entry,

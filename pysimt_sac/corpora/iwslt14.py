@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from pysimt_sac.corpora.iwslt14_archive import plain_folder
-from pysimt_sac.corpora.parallel import Workers
+from pysimt_sac.corpora.processes import Workers
 from pysimt_sac.corpora.raw_files import RawFile, find_text, split_pair
 from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.tokenisation import Style, tokenise_file
@@ -29,7 +29,7 @@ MAX_RATIO = 1.5
 
 
 @dataclass(frozen=True)
-class Settings:
+class Iwslt14Settings:
     """How to prepare; the defaults are those of this line of work."""
 
     max_words: int = 50
@@ -37,7 +37,7 @@ class Settings:
 
 
 def prepare(
-    raw: Path, out: Path, pair: str, settings: Settings, jobs: int, say: Callable[[str], None]
+    raw: Path, out: Path, pair: str, settings: Iwslt14Settings, jobs: int, say: Callable[[str], None]
 ) -> list[TextStatistics]:
     """Write OUT/PAIR and describe it."""
     require_own_folder(out / pair, f"iwslt14 {pair}")
@@ -66,11 +66,9 @@ def look_at_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile
     """Both sides of the splits that are there: a training text, if any, comes with or without a validation set."""
     source = pair.split("-")[0]
     validation = next((name for name in VALIDATION_NAMES if find_text(folder, f"{name}.{source}")), "val")
-    splits = {}
-    for split, name in (("train", "train"), ("val", validation), ("test", "test")):
-        files = split_pair(name, pair.split("-"), folder, required=False)
-        if files is not None:
-            splits[split] = files
+    names = {"train": "train", "val": validation, "test": "test"}
+    found = {split: split_pair(name, pair.split("-"), folder, required=False) for split, name in names.items()}
+    splits = {split: files for split, files in found.items() if files}
     if not splits:
         todo = f"expected train.tags.{pair}.* and IWSLT14.*.xml, {pair}.tgz, or train, val, test.{source} and so on"
         raise UserError("nothing of IWSLT14 here", raw, todo)
@@ -85,7 +83,7 @@ def read_pairs(folder: Path, split: str, pair: str) -> Iterator[tuple[str, str]]
     yield from zip(source, target, strict=True)
 
 
-def is_kept(sentences: tuple[str, str], settings: Settings) -> bool:
+def is_kept(sentences: tuple[str, str], settings: Iwslt14Settings) -> bool:
     """Whether a pair is short enough and its sides are about equally long."""
     lengths = [len(sentence.split()) for sentence in sentences]
     short, long = min(lengths), max(lengths)
@@ -93,7 +91,7 @@ def is_kept(sentences: tuple[str, str], settings: Settings) -> bool:
 
 
 def place(
-    split: str, pairs: Iterable[tuple[str, str]], split_off: bool, settings: Settings
+    split: str, pairs: Iterable[tuple[str, str]], split_off: bool, settings: Iwslt14Settings
 ) -> Iterator[tuple[str, tuple[str, str]]]:
     """The pairs to keep, each with the split it goes to; `split_off`: training gives every 23rd pair to validation."""
     kept = 0
@@ -121,7 +119,7 @@ def write_pairs(folder: Path, pair: str, placed: Iterable[tuple[str, tuple[str, 
 
 
 def finish(
-    folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Settings, say: Callable[[str], None]
+    folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Iwslt14Settings, say: Callable[[str], None]
 ) -> list[TextStatistics]:
     """Write vocabularies, if there is a training text, and the record; describe what was written."""
     if "train" not in splits:

@@ -15,7 +15,7 @@ from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write
 from pysimt_sac.corpora.multi30k import PAPER_PAIRS, text_name
 from pysimt_sac.corpora.raw_files import look_through, require_folder
 from pysimt_sac.corpora.record import require_own_folder, write_record
-from pysimt_sac.corpora.tokenisation import join_hyphens
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder, require_file, stream_lines, write_lines
 
@@ -57,7 +57,7 @@ class ListSummary:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AlignmentSummary:
     """All test sets, and all rows without a place in the corpus."""
 
     lists: list[ListSummary]
@@ -93,7 +93,7 @@ def read_full_list(path: Path) -> Iterator[FullRow]:
         yield FullRow(fields[0], fields[1], int(fields[2]))
 
 
-class Corpus:
+class PreparedPair:
     """The prepared folder of a pair, as far as alignment needs it."""
 
     def __init__(self, folder: Path) -> None:
@@ -106,11 +106,11 @@ class Corpus:
 
     def sentences(self, split: str, side: int) -> list[str]:
         """The sentences of a split as MLT writes them: hyphens joined, entities unescaped."""
-        lines = join_hyphens(list(stream_lines(self.folder / text_name(split, self.languages[side]))))
+        lines = FilterChain(["de-hyphen"])(stream_lines(self.folder / text_name(split, self.languages[side])))
         return [html.unescape(line) for line in lines]
 
 
-def align_later(path: Path, corpus: Corpus, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
+def align_later(path: Path, corpus: PreparedPair, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
     """Find each row's source sentence in the test set; where it occurs several times, the reference decides."""
     sources, references = corpus.sentences(split, 0), corpus.sentences(split, 1)
     places: dict[str, list[int]] = {}
@@ -131,7 +131,7 @@ def align_later(path: Path, corpus: Corpus, split: str) -> tuple[list[AmbiguousW
     return words, lost
 
 
-def align_full(path: Path, corpus: Corpus, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
+def align_full(path: Path, corpus: PreparedPair, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
     """Take the rows whose line is in the test set."""
     lines = FULL_RANGES[split]
     length = sum(1 for _ in stream_lines(corpus.folder / text_name(split, corpus.languages[0])))
@@ -151,19 +151,19 @@ def rows_outside(path: Path) -> list[NotAligned]:
     ]
 
 
-def find_corpora(corpus: Path) -> list[Corpus]:
+def find_corpora(corpus: Path) -> list[PreparedPair]:
     """The prepared pairs: folders named en-de or en-fr in the given one, or the given one itself."""
     require_folder(corpus)
     corpus = corpus.resolve()
     folders = [corpus] if corpus.name in PAPER_PAIRS else [corpus / pair for pair in PAPER_PAIRS]
-    corpora = [found for found in map(Corpus, folders) if any(found.has(split) for split in LATER_NAMES)]
+    corpora = [found for found in map(PreparedPair, folders) if any(found.has(split) for split in LATER_NAMES)]
     if not corpora:
         todo = "expected what `prepare multi30k` writes: en-de/test_2016_flickr.lc.norm.tok.en and so on"
         raise UserError("no prepared Multi30K here", corpus, todo)
     return corpora
 
 
-def prepare(raw: Path, corpus: Path, out: Path, which: str, say: Callable[[str], None]) -> Outcome:
+def prepare(raw: Path, corpus: Path, out: Path, which: str, say: Callable[[str], None]) -> AlignmentSummary:
     """Write OUT/PAIR/SPLIT.mlt.tsv for every prepared pair and test set; `which` list: later or full."""
     require_folder(raw)
     corpora = find_corpora(corpus)
@@ -178,11 +178,11 @@ def prepare(raw: Path, corpus: Path, out: Path, which: str, say: Callable[[str],
             summaries, lost = prepare_pair(raw, prepared, folder, which, say)
             lists += summaries
             not_aligned += lost
-    return Outcome(lists, not_aligned)
+    return AlignmentSummary(lists, not_aligned)
 
 
 def prepare_pair(
-    raw: Path, corpus: Corpus, folder: Path, which: str, say: Callable[[str], None]
+    raw: Path, corpus: PreparedPair, folder: Path, which: str, say: Callable[[str], None]
 ) -> tuple[list[ListSummary], list[NotAligned]]:
     """Write the lists of one pair."""
     pair = folder.name

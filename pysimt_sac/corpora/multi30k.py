@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from pysimt_sac.corpora.bpe import Segmenter, learn_codes, read_codes, read_units, write_units
-from pysimt_sac.corpora.parallel import Workers, rewrite_file
+from pysimt_sac.corpora.processes import Workers, rewrite_file
 from pysimt_sac.corpora.raw_files import RawFile, find_text, require_folder, split_pair
 from pysimt_sac.corpora.record import TextStatistics, checksum, require_own_folder, text_statistics, write_record
-from pysimt_sac.corpora.tokenisation import Style, join_hyphens, tokenise_file
+from pysimt_sac.corpora.tokenisation import Style, tokenise_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder, stream_lines
 
@@ -26,7 +27,7 @@ PLACE_IN_CLONE = Path("data/task1/raw")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Multi30kSettings:
     """How to prepare, with the paper's choices as defaults.
 
     bpe_units: how many units to learn, characters included; bpe_threshold: units rarer than this in the training text
@@ -76,15 +77,14 @@ def default_pairs(raw: Path) -> list[str]:
 
 def look_at_splits(raw: Path, pair: str) -> dict[str, list[RawFile]]:
     """Both sides of every split that is there."""
-    splits = {}
-    for split in (*REQUIRED_SPLITS, *TEST_SPLITS):
-        files = split_pair(split, pair.split("-"), raw, required=split in REQUIRED_SPLITS)
-        if files is not None:
-            splits[split] = files
-    return splits
+    found = {
+        split: split_pair(split, pair.split("-"), raw, required=split in REQUIRED_SPLITS)
+        for split in (*REQUIRED_SPLITS, *TEST_SPLITS)
+    }
+    return {split: files for split, files in found.items() if files}
 
 
-def check_settings(settings: Settings, pairs: Sequence[str]) -> None:
+def check_settings(settings: Multi30kSettings, pairs: Sequence[str]) -> None:
     """Find out about unusable codes before the work starts."""
     if settings.codes is None:
         if settings.codes_vocabularies:
@@ -104,7 +104,7 @@ def check_settings(settings: Settings, pairs: Sequence[str]) -> None:
 
 
 def prepare(
-    raw: Path, out: Path, pairs: Sequence[str], settings: Settings, jobs: int, say: Callable[[str], None]
+    raw: Path, out: Path, pairs: Sequence[str], settings: Multi30kSettings, jobs: int, say: Callable[[str], None]
 ) -> dict[str, list[TextStatistics]]:
     """Write a folder per pair and describe the files that training reads."""
     raw = raw_folder(raw)
@@ -132,7 +132,7 @@ def prepare(
 def tokenise_pair(
     folder: Path,
     splits: dict[str, list[RawFile]],
-    settings: Settings,
+    settings: Multi30kSettings,
     workers: Workers,
     done: dict[Path, Path],
     say: Callable[[str], None],
@@ -150,10 +150,10 @@ def tokenise_pair(
                 done[raw.path] = target
         if split != "train":
             reference = folder / text_name(split, languages[1])
-            rewrite_file(reference, folder / f"{reference.name}.dehyph", join_hyphens)
+            rewrite_file(reference, folder / f"{reference.name}.dehyph", FilterChain(["de-hyphen"]))
 
 
-def segment_pair(root: Path, settings: Settings, pair_and_splits: tuple[str, Sequence[str]]) -> None:
+def segment_pair(root: Path, settings: Multi30kSettings, pair_and_splits: tuple[str, Sequence[str]]) -> None:
     """Learn BPE codes, or take the given ones, and apply them; what a worker process runs."""
     pair, splits = pair_and_splits
     folder = root / pair
@@ -174,7 +174,9 @@ def segment_pair(root: Path, settings: Settings, pair_and_splits: tuple[str, Seq
             rewrite_file(folder / text_name(split, language), folder / text_name(split, language, True), segment)
 
 
-def finish_pair(folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Settings) -> list[TextStatistics]:
+def finish_pair(
+    folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Multi30kSettings
+) -> list[TextStatistics]:
     """Write vocabularies of words and of units and the record; describe what training reads."""
     statistics = []
     for language in pair.split("-"):

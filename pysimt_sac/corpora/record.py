@@ -14,7 +14,7 @@ from pathlib import Path
 from pysimt_sac import __version__
 from pysimt_sac.corpora.vocabulary_builder import count_words
 from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_write, stream_lines
+from pysimt_sac.files import atomic_write, read_lines
 
 RECORD_NAME = "corpus.json"
 
@@ -32,21 +32,14 @@ class TextStatistics:
 
 def text_statistics(path: Path, vocabulary: Iterable[str] | None) -> TextStatistics:
     """Count a text file, against a vocabulary if there is one."""
-    sentences = 0
-
-    def lines() -> Iterable[str]:
-        nonlocal sentences
-        for line in stream_lines(path):
-            sentences += 1
-            yield line
-
-    counts = count_words(lines())
+    lines = read_lines(path)
+    counts = count_words(lines)
     tokens = counts.total()
     unknown = None
     if vocabulary is not None:
         known = set(vocabulary)
         unknown = sum(count for word, count in counts.items() if word not in known) / max(tokens, 1)
-    return TextStatistics(path.name, sentences, tokens, len(counts), unknown)
+    return TextStatistics(path.name, len(lines), tokens, len(counts), unknown)
 
 
 def summary_table(statistics: Sequence[TextStatistics]) -> list[str]:

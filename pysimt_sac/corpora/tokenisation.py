@@ -10,9 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.corpora.parallel import Workers, rewrite_file
-
-HYPHEN_MARK = " @-@ "
+from pysimt_sac.corpora.processes import Workers, rewrite_file
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,3 @@ def tokenise_lines(language: str, style: Style, lines: Sequence[str]) -> list[st
 def tokenise_file(source: Path, target: Path, language: str, style: Style, workers: Workers) -> None:
     """Tokenise a raw text file."""
     rewrite_file(source, target, partial(tokenise_lines, language, style), workers)
-
-
-def join_hyphens(lines: Sequence[str]) -> list[str]:
-    """Undo the splitting of hyphens: what references look like for scoring."""
-    return [line.replace(HYPHEN_MARK, "-") for line in lines]

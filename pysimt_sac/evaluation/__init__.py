@@ -6,21 +6,21 @@ Texts are lists of sentences, already joined (no BPE) and tokenised; nothing her
 needs torch, but for the neural language model of `domain_distances` and for reading run folders.
 """
 
-from pysimt_sac.evaluation.comparison import Comparison, System, compare_systems
-from pysimt_sac.evaluation.domain import DomainAnalysis, NeuralOptions, domain_distances
-from pysimt_sac.evaluation.frequency import FrequencyAnalysis, analyse_frequency, count_training_words
-from pysimt_sac.evaluation.lexical import LexicalAccuracy, compare_lexical, lexical_accuracy, read_cases
-from pysimt_sac.evaluation.meteor import MeteorMetric
-from pysimt_sac.evaluation.ngram import NgramModel
-from pysimt_sac.evaluation.ranking import Choice, RankingResult, draw_items, score_ranking
-from pysimt_sac.evaluation.report_data import ReportData, analyse
-from pysimt_sac.evaluation.report_input import Request, gather
-from pysimt_sac.evaluation.report_page import render_page
-from pysimt_sac.evaluation.scores import TextScores, choose_metrics, score_text, score_texts
-from pysimt_sac.evaluation.significance import Resampling
+from pysimt_sac.evaluation.lexical.accuracy import LexicalAccuracy, compare_lexical, lexical_accuracy, read_cases
+from pysimt_sac.evaluation.lexical.domain import DomainAnalysis, NeuralOptions, domain_distances
+from pysimt_sac.evaluation.lexical.frequency import FrequencyAnalysis, analyse_frequency
+from pysimt_sac.evaluation.lexical.ngram import NgramModel
+from pysimt_sac.evaluation.ranking.sample import RankingOptions, draw_items
+from pysimt_sac.evaluation.ranking.score import RankingResult, score_ranking
+from pysimt_sac.evaluation.report.data import ReportData, analyse
+from pysimt_sac.evaluation.report.input import ReportRequest, gather
+from pysimt_sac.evaluation.report.page import render_page
+from pysimt_sac.evaluation.scoring.comparison import Comparison, System, compare_systems
+from pysimt_sac.evaluation.scoring.meteor import MeteorMetric
+from pysimt_sac.evaluation.scoring.scores import TextScores, choose_metrics, score_text, score_texts
+from pysimt_sac.evaluation.scoring.significance import Resampling
 
 __all__ = [
-    "Choice",
     "Comparison",
     "DomainAnalysis",
     "FrequencyAnalysis",
@@ -28,9 +28,10 @@ __all__ = [
     "MeteorMetric",
     "NeuralOptions",
     "NgramModel",
+    "RankingOptions",
     "RankingResult",
     "ReportData",
-    "Request",
+    "ReportRequest",
     "Resampling",
     "System",
     "TextScores",
@@ -39,7 +40,6 @@ __all__ = [
     "choose_metrics",
     "compare_lexical",
     "compare_systems",
-    "count_training_words",
     "domain_distances",
     "draw_items",
     "gather",

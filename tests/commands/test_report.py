@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.evaluation.run_folder import read_run
+from pysimt_sac.evaluation.report.run_folder import read_run
 
 QUICK = ["--shuffles", "20", "--bootstrap", "10", "--metrics", "bleu,chrf"]
 

@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from pysimt_sac.corpora.iwslt14 import Settings, is_kept, place
+from pysimt_sac.corpora.iwslt14 import Iwslt14Settings, is_kept, place
 from pysimt_sac.files import read_lines
 
 LONG = " ".join(["wort"] * 60)
@@ -75,12 +75,12 @@ def test_a_packed_archive_is_the_same_as_an_unpacked_one(archive, prepare, tmp_p
 
 
 def test_lengths_by_hand():
-    settings = Settings(max_words=4)
+    settings = Iwslt14Settings(max_words=4)
     assert is_kept(("a b", "a b c"), settings)
     assert not is_kept(("a", "a b"), settings)
     assert not is_kept(("a b c d", "a b c d e"), settings)
     assert not is_kept(("", "a"), settings)
-    assert Settings().max_words == 50
+    assert Iwslt14Settings().max_words == 50
     pairs = [("a", "b c d e f")] * 3
     assert list(place("test", pairs, True, settings)) == [("test", pair) for pair in pairs]
     assert list(place("train", pairs, True, settings)) == []

@@ -4,9 +4,13 @@ import gzip
 
 import pytest
 
-from pysimt_sac.corpora.tokenisation import Style, Tokeniser, join_hyphens
+from pysimt_sac.corpora.tokenisation import Style, Tokeniser
+from pysimt_sac.engine.data.filters import FilterChain
 
-SPLIT, WHOLE = Style(normalise=True, split_hyphens=True), Style(normalise=True, split_hyphens=False)
+SPLIT, WHOLE = (
+    Style(normalise=True, split_hyphens=True),
+    Style(normalise=True, split_hyphens=False),
+)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +32,7 @@ def test_lines_by_hand(language, raw, expected):
 def test_hyphens_stay_on_request_and_can_be_joined_again():
     line = "A well-known - T-shirt"
     assert Tokeniser("en", WHOLE)(line) == "a well-known - t-shirt"
-    assert join_hyphens([Tokeniser("en", SPLIT)(line)]) == ["a well-known - t-shirt"]
+    assert FilterChain(["de-hyphen"])([Tokeniser("en", SPLIT)(line)]) == ["a well-known - t-shirt"]
 
 
 def test_without_normalising_tokens_are_lowered_afterwards():

@@ -1,0 +1,1 @@
+"""The words that systems produce: ambiguous ones, their training frequencies, unknown ones."""

@@ -1,0 +1,251 @@
+"""How ambiguous words are translated: Lexical Translation Accuracy and Ambiguous Lexical Index.
+
+The input is the list that `pysimt-sac prepare mlt` writes: a tab-separated file with the columns `word`, `correct`
+(forms separated by `|`), `candidates` (`form:count` in the training text, separated by `|`), `line` (of the test set,
+from 0) and `rare` (1 if the correct translation is not the most frequent one).
+
+A case is *correct* if a correct form is in the output, in whole lower-case words; else *wrong* if another candidate
+is; else *missing*. Correct wins over wrong. An inflected form counts only as far as the list names it: as correct
+where it is among the correct forms, as wrong where it is only among the candidates.
+- LTA: the share of correct cases.
+- ALI: +1 for each correct, -1 for each wrong case, averaged.
+- ALI as the paper's figures for all cases imply: every case that is not correct counts -1, that is 2 LTA - 100.
+"""
+
+import html
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System, compare_statistics
+from pysimt_sac.evaluation.scoring.metrics import FloatArray, Hypotheses, ratio
+from pysimt_sac.evaluation.scoring.significance import Resampling
+from pysimt_sac.files import read_lines
+
+COLUMNS = ("word", "correct", "candidates", "line", "rare")
+CORRECT, MISSING, WRONG = 1, 0, -1
+
+
+@dataclass(frozen=True)
+class Case:
+    """An ambiguous word in a sentence of the test set, and its possible translations."""
+
+    word: str
+    correct: tuple[str, ...]
+    candidates: tuple[tuple[str, int], ...]
+    line: int
+    rare: bool
+
+    def wrong_forms(self) -> list[str]:
+        """The candidates that are not correct here."""
+        return [form for form, _ in self.candidates if form not in self.correct]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Counts over some cases; over several runs they are means."""
+
+    cases: int
+    correct: float
+    wrong: float
+
+    @property
+    def lta(self) -> float:
+        """Lexical Translation Accuracy, in percent."""
+        return 100 * self.correct / self.cases if self.cases else float("nan")
+
+    @property
+    def ali(self) -> float:
+        """Ambiguous Lexical Index as defined, in percent."""
+        return 100 * (self.correct - self.wrong) / self.cases if self.cases else float("nan")
+
+    @property
+    def ali_paper(self) -> float:
+        """Ambiguous Lexical Index as the paper's figures for all cases imply."""
+        return 2 * self.lta - 100
+
+
+@dataclass(frozen=True)
+class LexicalAccuracy:
+    """A system's accuracy on all cases, on the rare ones, and on each ambiguous word."""
+
+    system: str
+    runs: int
+    all: Accuracy
+    rare: Accuracy
+    words: dict[str, Accuracy]
+
+
+@dataclass(frozen=True)
+class LexicalComparison:
+    """All systems, and the tests of LTA and ALI against the first one (none for `rare` without rare cases)."""
+
+    systems: tuple[LexicalAccuracy, ...]
+    resampling: Resampling
+    all: tuple[MetricComparison, ...]
+    rare: tuple[MetricComparison, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One case with what each system made of it."""
+
+    case: Case
+    verdicts: dict[str, int]
+    outputs: dict[str, str]
+
+
+def read_cases(path: Path) -> list[Case]:
+    """Read a list of ambiguous words."""
+    lines = read_lines(path, "list of ambiguous words")
+    header = lines[0].split("\t") if lines else []
+    missing = [column for column in COLUMNS if column not in header]
+    if missing:
+        raise UserError(
+            f"the first line lacks the column {missing[0]!r}", path, "make the list with pysimt-sac prepare mlt"
+        )
+    if len(lines) == 1:
+        raise UserError("the list has no cases", path)
+    return [parse_case(header, line.split("\t"), number, path) for number, line in enumerate(lines[1:], 2)]
+
+
+def parse_case(header: list[str], fields: list[str], number: int, path: Path) -> Case:
+    """One row of the list."""
+    try:
+        named = dict(zip(header, fields, strict=True))
+        word, correct, candidates, line, rare = (named[column] for column in COLUMNS)
+        counted = [candidate.rpartition(":") for candidate in candidates.split("|") if candidate]
+        case = Case(
+            word=word,
+            correct=tuple(normalise(form) for form in correct.split("|") if form.strip()),
+            candidates=tuple((normalise(form), int(count)) for form, _, count in counted),
+            line=int(line),
+            rare={"0": False, "1": True}[rare],
+        )
+    except (KeyError, ValueError):
+        raise UserError(f"line {number} is not a row of {' '.join(COLUMNS)}", path) from None
+    if not case.correct or case.line < 0:
+        raise UserError(f"line {number} has no correct form or no line of the test set", path)
+    return case
+
+
+def normalise(text: str) -> str:
+    """Lower-case words with single spaces between them; what Moses escaped (`&apos;`) is plain again."""
+    return " ".join(html.unescape(text).lower().split())
+
+
+def judge(case: Case, output: str) -> int:
+    """CORRECT, WRONG or MISSING."""
+    padded = f" {normalise(output)} "
+    if any(f" {form} " in padded for form in case.correct):
+        return CORRECT
+    return WRONG if any(f" {form} " in padded for form in case.wrong_forms()) else MISSING
+
+
+def judge_runs(cases: Sequence[Case], runs: Hypotheses) -> FloatArray:
+    """The verdict on each case in each run."""
+    for run in runs:
+        last = max(case.line for case in cases)
+        if last >= len(run):
+            raise UserError(
+                f"a system's output has {len(run)} lines, but the list of ambiguous words goes to line {last + 1}",
+                todo="is it the list of another test set?",
+            )
+    return np.array([[judge(case, run[case.line]) for case in cases] for run in runs], dtype=np.float64)
+
+
+def count(verdicts: FloatArray) -> Accuracy:
+    """Mean counts over runs of the verdicts (runs, cases)."""
+    runs = len(verdicts)
+    correct, wrong = (float((verdicts == kind).sum()) / runs for kind in (CORRECT, WRONG))
+    return Accuracy(verdicts.shape[1], correct, wrong)
+
+
+def accuracy_of(name: str, cases: Sequence[Case], verdicts: FloatArray) -> LexicalAccuracy:
+    """A system's accuracy from its runs' verdicts."""
+    by_word: dict[str, list[int]] = defaultdict(list)
+    for number, case in enumerate(cases):
+        by_word[case.word].append(number)
+    rare = [number for number, case in enumerate(cases) if case.rare]
+    words = {word: count(verdicts[:, numbers]) for word, numbers in sorted(by_word.items())}
+    return LexicalAccuracy(name, len(verdicts), count(verdicts), count(verdicts[:, rare]), words)
+
+
+def lexical_accuracy(cases: Sequence[Case], output: Sequence[str], name: str = "system") -> LexicalAccuracy:
+    """The accuracy of one output."""
+    return accuracy_of(name, cases, judge_runs(cases, [output]))
+
+
+class LexicalMetric:
+    """LTA or ALI on the statistics correct, wrong and cases of each sentence."""
+
+    higher_is_better = True
+
+    def __init__(self, name: str, wrong_weight: float) -> None:
+        self.name = name
+        self.signature = f"{name}: correct {wrong_weight:+g} wrong, per case, in percent"
+        self.weights = np.array([1.0, wrong_weight])
+
+    def score(self, sums: FloatArray) -> FloatArray:
+        """Points per case."""
+        return 100 * ratio(sums[..., :2] @ self.weights, sums[..., 2])
+
+
+METRICS = (LexicalMetric("LTA", 0.0), LexicalMetric("ALI", -1.0))
+
+
+def sentence_statistics(cases: Sequence[Case], verdicts: FloatArray) -> FloatArray:
+    """Correct, wrong and all cases of each sentence that has any: (runs, sentences, 3).
+
+    A sentence, not a case, is what the tests shuffle: words of one sentence are not independent.
+    """
+    lines = sorted({case.line for case in cases})
+    places = {line: place for place, line in enumerate(lines)}
+    statistics = np.zeros((len(verdicts), len(lines), 3))
+    for number, case in enumerate(cases):
+        own = statistics[:, places[case.line]]
+        own[:, 0] += verdicts[:, number] == CORRECT
+        own[:, 1] += verdicts[:, number] == WRONG
+        own[:, 2] += 1
+    return statistics
+
+
+def compare_lexical(
+    cases: Sequence[Case], systems: Sequence[System], resampling: Resampling | None = None
+) -> LexicalComparison:
+    """Accuracy of all systems, tested against the first by randomisation over sentences."""
+    resampling = resampling or Resampling()
+    per_system = [judge_runs(cases, system.runs) for system in systems]
+    accuracies = tuple(
+        accuracy_of(system.name, cases, verdicts) for system, verdicts in zip(systems, per_system, strict=True)
+    )
+    verdicts = np.concatenate(per_system)
+    names = [(system.name, len(system.runs)) for system in systems]
+
+    def test(numbers: list[int]) -> tuple[MetricComparison, ...]:
+        if not numbers:
+            return ()
+        statistics = sentence_statistics([cases[number] for number in numbers], verdicts[:, numbers])
+        return compare_statistics([statistics] * len(METRICS), METRICS, names, resampling)
+
+    everything = list(range(len(cases)))
+    rare = [number for number in everything if cases[number].rare]
+    return LexicalComparison(accuracies, resampling, test(everything), test(rare))
+
+
+def find_examples(cases: Sequence[Case], systems: Sequence[System], wanted: int, seed: int = 1) -> list[Example]:
+    """Cases behind the numbers, in the systems' first runs: where systems differ; of a single system, its misses."""
+    found = []
+    for case in cases:
+        outputs = {system.name: system.runs[0][case.line] for system in systems}
+        verdicts = {name: judge(case, output) for name, output in outputs.items()}
+        telling = len(set(verdicts.values())) > 1 if len(systems) > 1 else CORRECT not in verdicts.values()
+        if telling:
+            found.append(Example(case, verdicts, outputs))
+    chosen = random.Random(seed).sample(found, min(wanted, len(found)))
+    return sorted(chosen, key=lambda example: (example.case.line, example.case.word))

@@ -1,0 +1,91 @@
+"""How far a test set is from a training text: unknown words and perplexities. What `pysimt-sac domain` shows.
+
+The farther, the more words are unknown and the higher is the perplexity of a language model of the training text.
+Perplexities of two test sets can be compared under the same model only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pysimt_sac.evaluation.lexical.ngram import NgramModel
+
+
+@dataclass(frozen=True)
+class DomainDistance:
+    """One test set; rates are shares of its words and of its different words."""
+
+    name: str
+    sentences: int
+    words: int
+    types: int
+    unknown_words: int
+    unknown_types: int
+    perplexity: float
+    perplexity_known: float
+    neural_perplexity: float | None = None
+
+    @property
+    def unknown_rate(self) -> float:
+        """Unknown words per word."""
+        return self.unknown_words / self.words if self.words else float("nan")
+
+    @property
+    def unknown_type_rate(self) -> float:
+        """Different unknown words per different word."""
+        return self.unknown_types / self.types if self.types else float("nan")
+
+
+@dataclass(frozen=True)
+class NeuralOptions:
+    """Size and training of the neural language model."""
+
+    size: int = 128
+    epochs: int = 6
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class DomainAnalysis:
+    """All test sets under the models of one training text."""
+
+    training_sentences: int
+    training_types: int
+    order: int
+    discounts_estimated: bool
+    sets: tuple[DomainDistance, ...]
+    neural: NeuralOptions | None = None
+
+
+def domain_distances(
+    training: Sequence[str],
+    test_sets: Sequence[tuple[str, Sequence[str]]],
+    order: int = 3,
+    neural: NeuralOptions | None = None,
+) -> DomainAnalysis:
+    """Measure each test set; with `neural`, also train a small recurrent model, which takes minutes."""
+    model = NgramModel(training, order)
+    neural_perplexities: list[float | None] = [None] * len(test_sets)
+    if neural:
+        from pysimt_sac.evaluation.lexical.neural import NeuralModel  # torch takes seconds to load
+
+        recurrent = NeuralModel(training, neural.size, neural.epochs, neural.seed)
+        neural_perplexities = [recurrent.perplexity(lines) for _, lines in test_sets]
+    found = []
+    for (name, lines), neural_perplexity in zip(test_sets, neural_perplexities, strict=True):
+        words = [word for line in lines for word in line.split()]
+        types = set(words)
+        perplexity = model.perplexity(lines)
+        found.append(
+            DomainDistance(
+                name=name,
+                sentences=len(lines),
+                words=len(words),
+                types=len(types),
+                unknown_words=sum(word not in model.vocabulary for word in words),
+                unknown_types=len(types - model.vocabulary),
+                perplexity=perplexity.all,
+                perplexity_known=perplexity.known,
+                neural_perplexity=neural_perplexity,
+            )
+        )
+    return DomainAnalysis(len(training), len(model.vocabulary) - 1, order, all(model.estimated), tuple(found), neural)

@@ -1,0 +1,1 @@
+"""Human ranking: drawing sentences, the sheet and its key, scores."""

@@ -1,0 +1,107 @@
+"""Human ranking as in the paper: what the ranks say.
+
+A system's score is how often it was judged better than or equal to another one: on average per sentence, from 0 to the
+number of other systems, as in the paper's table, and in percent of all comparisons.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.ranking.sample import GROUPS, RankingItem
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The ranks that one person gave to the systems in one item, 1 the best; equal ranks are ties."""
+
+    item: RankingItem
+    ranks: dict[str, int]
+
+
+@dataclass(frozen=True)
+class SystemRanking:
+    """One system in one group of sentences."""
+
+    system: str
+    judgements: int
+    score: float
+    better_or_equal: float
+    better: float
+    mean_rank: float
+
+
+@dataclass(frozen=True)
+class PairRanking:
+    """Two systems beside each other; p is that of a two-sided sign test, ties left out."""
+
+    group: str
+    first: str
+    second: str
+    first_better: int
+    equal: int
+    second_better: int
+    p: float
+
+
+@dataclass(frozen=True)
+class RankingResult:
+    """Systems by group ('rare', 'other' and 'all'), and every pair of systems over all sentences and in each group."""
+
+    groups: dict[str, tuple[SystemRanking, ...]]
+    pairs: tuple[PairRanking, ...]
+
+
+def score_ranking(judgements: Sequence[Judgement]) -> RankingResult:
+    """How often each system is better or equal, in each group and in all."""
+    if not judgements:
+        raise UserError("no sentence has been judged", todo="fill in the columns 'rank A', 'rank B', ...")
+    members = {"all": list(judgements)}
+    for group in GROUPS:
+        own = [judgement for judgement in judgements if judgement.item.group == group]
+        if own:
+            members[group] = own
+    systems = sorted(judgements[0].ranks)
+    groups = {group: tuple(rank_system(system, own) for system in systems) for group, own in members.items()}
+    pairs = [
+        rank_pair(group, first, second, own)
+        for group, own in members.items()
+        for first, second in combinations(systems, 2)
+    ]
+    return RankingResult(groups, tuple(pairs))
+
+
+def rank_system(system: str, judgements: Sequence[Judgement]) -> SystemRanking:
+    """One system against all others."""
+    better_or_equal = better = comparisons = 0
+    for judgement in judgements:
+        for other, rank in judgement.ranks.items():
+            if other != system:
+                comparisons += 1
+                better_or_equal += judgement.ranks[system] <= rank
+                better += judgement.ranks[system] < rank
+    return SystemRanking(
+        system=system,
+        judgements=len(judgements),
+        score=better_or_equal / len(judgements),
+        better_or_equal=100 * better_or_equal / comparisons,
+        better=100 * better / comparisons,
+        mean_rank=sum(judgement.ranks[system] for judgement in judgements) / len(judgements),
+    )
+
+
+def rank_pair(group: str, first: str, second: str, judgements: Sequence[Judgement]) -> PairRanking:
+    """Two systems against each other."""
+    wins = sum(judgement.ranks[first] < judgement.ranks[second] for judgement in judgements)
+    losses = sum(judgement.ranks[first] > judgement.ranks[second] for judgement in judgements)
+    equal = len(judgements) - wins - losses
+    return PairRanking(group, first, second, wins, equal, losses, sign_test(wins, losses))
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """The probability that a fair coin falls at least so unevenly, to either side."""
+    tosses = wins + losses
+    tail = sum(math.comb(tosses, count) for count in range(min(wins, losses) + 1))
+    return min(1.0, 2 * tail / math.pow(2, tosses))

@@ -1,0 +1,168 @@
+"""The files of a human ranking: a blind sheet to fill in, and the key that stays with the experimenter.
+
+The sheet is a CSV file that spreadsheets open as it is (UTF-8 with a byte-order mark). It names no system: each row has
+its own order. The key, a JSON file, says which system stands where. Filled sheets come back in many forms (other
+separators, other encodings); only the item's number, the source's letters and the ranks are read.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.ranking.sample import RankingItem, RankingOptions
+from pysimt_sac.evaluation.ranking.score import Judgement
+from pysimt_sac.files import BOM, atomic_write, read_lines, require_file, why
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute cells that begin so
+NOT_THIS_KEY = "is it the sheet that belongs to this key?"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def write_sheet(
+    path: Path,
+    items: Sequence[RankingItem],
+    sources: Sequence[str],
+    outputs: Mapping[str, Sequence[str]],
+    references: Sequence[str] | None = None,
+) -> None:
+    """Write the sheet that the judge gets."""
+    systems = len(outputs)
+    if systems > len(LETTERS):
+        raise UserError(f"{systems} systems are too many for one sheet", todo=f"at most {len(LETTERS)}")
+    letters = LETTERS[:systems]
+    header = ["item", "word", "source"] + (["reference"] if references else [])
+    header += [f"translation {letter}" for letter in letters] + [f"rank {letter}" for letter in letters]
+    with atomic_write(path) as stream:
+        stream.write(BOM)
+        writer = csv.writer(stream, lineterminator="\r\n")
+        writer.writerow(header)
+        for item in items:
+            texts = [item.word, sources[item.line]] + ([references[item.line]] if references else [])
+            texts += [outputs[system][item.line] for system in item.order]
+            writer.writerow([item.number, *map(escape_cell, texts), *[""] * systems])
+
+
+def escape_cell(cell: str) -> str:
+    """A cell that a spreadsheet shows as it is, whatever it begins with."""
+    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
+
+
+def write_key(path: Path, items: Sequence[RankingItem], sources: Sequence[str], choice: RankingOptions) -> None:
+    """Write what tells the systems apart."""
+    rows = [
+        {
+            "item": item.number,
+            "group": item.group,
+            "line": item.line,
+            "word": item.word,
+            "frequency": item.frequency,
+            "source": sources[item.line],
+            "order": list(item.order),
+        }
+        for item in items
+    ]
+    with atomic_write(path) as stream:
+        json.dump({"ranking": 1, "seed": choice.seed, "items": rows}, stream, ensure_ascii=False, indent=1)
+        stream.write("\n")
+
+
+def read_key(path: Path) -> dict[int, tuple[RankingItem, str]]:
+    """The items of a key by their numbers, each with its source sentence."""
+    try:
+        content = json.loads("\n".join(read_lines(path, "key")))
+        items = {}
+        for row in content["items"]:
+            item = RankingItem(
+                row["item"], row["group"], row["line"], row["word"], row["frequency"], tuple(row["order"])
+            )
+            items[item.number] = (item, str(row["source"]))
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise UserError(
+            "is not a key of a ranking", path, "pysimt-sac rank sample writes one beside the sheet"
+        ) from error
+    return items
+
+
+def read_judgements(path: Path, key: dict[int, tuple[RankingItem, str]]) -> tuple[list[Judgement], int]:
+    """The judgements of a filled sheet, and how many of its rows have no rank at all."""
+    header, *rows = read_cells(path)
+    columns = {name.strip().lower(): place for place, name in enumerate(header)}
+    systems = len(next(iter(key.values()))[0].order) if key else 0
+    wanted = ["item", "source", *(f"rank {letter.lower()}" for letter in LETTERS[:systems])]
+    for name in wanted:
+        if name not in columns:
+            raise UserError(f"has no column {name!r}", path, NOT_THIS_KEY)
+    judgements, empty, seen = [], 0, set()
+    for number, row in enumerate(rows, 2):
+        if not any(cell.strip() for cell in row):
+            continue
+        cells = [row[columns[name]].strip() if columns[name] < len(row) else "" for name in wanted]
+        where = f"{path}, row {number}"
+        item = find_item(cells[0], cells[1], key, where)
+        if item.number in seen:
+            raise UserError(f"item {item.number} stands there twice", where, "leave one of them")
+        seen.add(item.number)
+        if not any(cells[2:]):
+            empty += 1
+            continue
+        ranks = {system: parse_rank(cell, systems, where) for system, cell in zip(item.order, cells[2:], strict=True)}
+        judgements.append(Judgement(item, ranks))
+    return judgements, empty
+
+
+def read_cells(path: Path) -> list[list[str]]:
+    """The cells of a CSV file as a spreadsheet saved it: commas, semicolons or tabs, in any of the usual encodings."""
+    require_file(path, "sheet")
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot be read: {why(error)}", path) from error
+    if raw.startswith(b"PK"):
+        raise UserError("is a workbook, not a CSV file", path, "save it as CSV in the spreadsheet program")
+    try:
+        text = raw.decode("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")  # only digits and the English letters of headings are read from it
+    first = text.partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    if not rows:
+        raise UserError("is empty", path)
+    return rows
+
+
+def find_item(number: str, source: str, key: dict[int, tuple[RankingItem, str]], where: str) -> RankingItem:
+    """The key's item of a row; its source must be the same, as far as encodings leave it recognisable."""
+    found = key.get(int(number)) if number.isdecimal() else None
+    if found is None:
+        raise UserError(f"the key has no item {number!r}", where, NOT_THIS_KEY)
+    item, expected = found
+    if plain_letters(source) != plain_letters(expected):
+        raise UserError(f"item {number} has another source in the key", where, NOT_THIS_KEY)
+    return item
+
+
+def plain_letters(text: str) -> str:
+    """What every encoding keeps."""
+    return "".join(character for character in text if character.isascii() and character.isalpha())
+
+
+def parse_rank(cell: str, systems: int, where: str) -> int:
+    """A rank from 1 to the number of systems; spreadsheets may have made 1.0 of it."""
+    whole, _, rest = cell.replace(",", ".").partition(".")
+    if not whole.isdecimal() or rest.strip("0") or not 1 <= int(whole) <= systems:
+        raise UserError(f"{cell!r} is not a rank", where, f"give every translation a rank from 1 (best) to {systems}")
+    return int(whole)
+
+
+def key_summary(items: Sequence[RankingItem]) -> dict[str, Any]:
+    """How many sentences each group has, and how frequent its words are on average."""
+    summary = {}
+    for group in dict.fromkeys(item.group for item in items):
+        frequencies = [item.frequency for item in items if item.group == group]
+        summary[group] = (len(frequencies), sum(frequencies) / len(frequencies))
+    return summary

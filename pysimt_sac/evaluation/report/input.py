@@ -1,0 +1,186 @@
+"""What goes into a report: the systems with their runs, and the test sets with everything about them.
+
+`gather` puts together what run folders say of themselves and what the user says instead.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.lexical.accuracy import Case, read_cases
+from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
+from pysimt_sac.evaluation.scoring.texts import NamedText, check_lengths, check_runs, check_texts, read_text
+from pysimt_sac.files import stream_lines
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """What the user wants reported: runs as (name, folder), the same name for several runs of one system.
+
+    `outputs` are translations by (name, split) that take the place of those in run folders; `sources`, `references`
+    and `ambiguous` name files by split, in place of the first run's own.
+    """
+
+    runs: tuple[tuple[str, Path], ...] = ()
+    outputs: dict[tuple[str, str], tuple[Path, ...]] = field(default_factory=dict)
+    sources: dict[str, Path] = field(default_factory=dict)
+    references: dict[str, Path] = field(default_factory=dict)
+    ambiguous: dict[str, Path] = field(default_factory=dict)
+    training: Path | None = None
+    search: str = ""
+
+
+@dataclass(frozen=True)
+class ReportSystem:
+    """A system and its runs, as far as they have folders."""
+
+    name: str
+    runs: tuple[RunFolder, ...]
+
+
+@dataclass(frozen=True)
+class ReportSet:
+    """A test set with the outputs of all systems that have one, by name, the baseline first."""
+
+    name: str
+    source: tuple[str, ...]
+    reference: NamedText
+    cases: tuple[Case, ...]
+    outputs: dict[str, tuple[NamedText, ...]]
+
+
+@dataclass(frozen=True)
+class ReportInput:
+    """Everything that a report shows or is computed from; `training` are the target side's words, if known."""
+
+    systems: tuple[ReportSystem, ...]
+    sets: tuple[ReportSet, ...]
+    training: Counter[str] | None
+    warnings: tuple[str, ...]
+
+
+def gather(request: ReportRequest) -> ReportInput:
+    """Read all that the request names."""
+    systems = read_systems(request)
+    if not systems:
+        raise UserError("there is nothing to report", todo="pysimt-sac report RUN... --out report.html")
+    paths = {system.name: output_paths(system, request) for system in systems}
+    baseline = systems[0].name
+    warnings: list[str] = []
+    if not paths[baseline]:
+        where = str(systems[0].runs[0].path) if systems[0].runs else baseline
+        raise UserError(
+            "no translations of the first system are found",
+            where,
+            f"pysimt translate -s test -f bs -o {where}/out CKPT",
+        )
+    home = next((run for system in systems for run in system.runs), None)
+    sets: list[ReportSet] = []
+    for split in dict.fromkeys(split for own in paths.values() for split in own):
+        if split not in paths[baseline]:
+            warnings.append(f"{split}: left out, because the first system, {baseline!r}, has no translation of it")
+            continue
+        missing = [system.name for system in systems if split not in paths[system.name]]
+        warnings += [f"{split}: {name!r} has no translation of it" for name in missing]
+        texts = {name: tuple(map(read_text, own[split])) for name, own in paths.items() if split in own}
+        found = read_set(split, texts, request, home, warnings)
+        sets += [found] if found else []
+    if not sets:
+        raise UserError("no test set is left to report on", todo="; ".join(warnings))
+    return ReportInput(tuple(systems), tuple(sets), training_words(request, home, warnings), tuple(warnings))
+
+
+def read_systems(request: ReportRequest) -> list[ReportSystem]:
+    """The systems in the order in which they are named, runs first."""
+    names = dict.fromkeys([*(name for name, _ in request.runs), *(name for name, _ in request.outputs)])
+    return [
+        ReportSystem(name, tuple(read_run(path, request.search) for own, path in request.runs if own == name))
+        for name in names
+    ]
+
+
+def output_paths(system: ReportSystem, request: ReportRequest) -> dict[str, list[Path]]:
+    """A system's translations by split: the user's, or else those of its run folders."""
+    found: dict[str, list[Path]] = {}
+    for run in system.runs:
+        for split, path in run.outputs.items():
+            found.setdefault(split, []).append(path)
+    for (name, split), paths in request.outputs.items():
+        if name == system.name:
+            found[split] = list(paths)
+    return found
+
+
+def read_set(
+    split: str,
+    outputs: dict[str, tuple[NamedText, ...]],
+    request: ReportRequest,
+    home: RunFolder | None,
+    warnings: list[str],
+) -> ReportSet | None:
+    """A test set; source and reference are those of the first run's configuration unless named."""
+    files = home.splits.get(split) if home else None
+    source_path = request.sources.get(split) or (files.source if files else None)
+    reference_path = request.references.get(split)
+    filters = FilterChain([])
+    if reference_path is None and files and home:
+        reference_path, filters = files.target, home.filters
+    if source_path is None or reference_path is None:
+        hint = f"give --src {split}=FILE and --ref {split}=FILE"
+        warnings.append(f"{split}: left out, because its source and reference are not known ({hint})")
+        return None
+    reference = read_text(reference_path, "reference")
+    reference = NamedText(reference.name, tuple(filters(reference.lines)), reference.path)
+    source = read_text(source_path, "source")
+    check_lengths(source.name, source.lines, f"the reference {reference.name}", reference.lines)
+    warnings += check_texts(reference, [text for runs in outputs.values() for text in runs])
+    for name, runs in outputs.items():
+        warnings += check_runs(name, runs)
+    return ReportSet(split, source.lines, reference, read_ambiguous(split, request, source_path, source), outputs)
+
+
+def read_ambiguous(split: str, request: ReportRequest, source_path: Path, source: NamedText) -> tuple[Case, ...]:
+    """The ambiguous words: the user's list, or `SPLIT.mlt.tsv` beside the source, or none."""
+    path = request.ambiguous.get(split)
+    if path is None:
+        path = source_path.parent / f"{split}.mlt.tsv"
+        if not path.is_file():
+            return ()
+    cases = read_cases(path)
+    if max(case.line for case in cases) >= len(source.lines):
+        raise UserError(
+            f"goes beyond the {len(source.lines)} lines of {source.name}", path, "is it another set's list?"
+        )
+    return tuple(cases)
+
+
+def training_words(request: ReportRequest, home: RunFolder | None, warnings: list[str]) -> Counter[str] | None:
+    """How often each word stands in the training text, target side, after the run's filters."""
+    filters = FilterChain([])
+    path = request.training
+    if path is None and home and "train" in home.splits:
+        path, filters = home.splits["train"].target, home.filters
+        if not path.is_file():
+            warnings.append(f"{path}: the training text is not there; no frequency analysis (see --train)")
+            return None
+    if path is None:
+        return None
+    return Counter(word for line in filters(stream_lines(path, "training text")) for word in line.split())
+
+
+def name_runs(words: Sequence[str]) -> tuple[tuple[str, Path], ...]:
+    """Runs as the command line gives them: FOLDER, called like its last part, or NAME=FOLDER."""
+    named: list[tuple[str, Path]] = []
+    for word in words:
+        name, equals, folder = word.partition("=")
+        if equals and not Path(word).is_dir():
+            named.append((name, Path(folder)))
+        else:
+            path = Path(word)
+            named.append((path.name or path.resolve().name, path))
+            if [own for own, _ in named].count(named[-1][0]) > 1:
+                raise UserError(f"two runs are called {named[-1][0]!r}", word, "name them: NAME=FOLDER")
+    return tuple(named)

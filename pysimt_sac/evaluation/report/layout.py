@@ -1,0 +1,164 @@
+"""Tables of results as plain text, Markdown, LaTeX or HTML. Knows nothing of what is in them."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+FORMATS = ("text", "markdown", "latex")
+LATEX_ESCAPES = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+        "±": r"$\pm$",
+        "–": "--",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of text. The first `left` columns are aligned to the left; a rule stands before each row in `rules`."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    left: int = 1
+    rules: frozenset[int] = frozenset()
+    bold: frozenset[tuple[int, int]] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+def best_cells(
+    values: Sequence[Sequence[float | None]], higher_is_better: Sequence[bool]
+) -> frozenset[tuple[int, int]]:
+    """Row and column of the best values of each column, equal ones all."""
+    found = set()
+    for column, higher in enumerate(higher_is_better):
+        numbers = {row: value for row, line in enumerate(values) if (value := line[column]) is not None}
+        if len(numbers) > 1:
+            best = max(numbers.values()) if higher else min(numbers.values())
+            found |= {(row, column) for row, value in numbers.items() if value == best}
+    return frozenset(found)
+
+
+def render(table: Table, style: str) -> str:
+    """The table in one of the FORMATS."""
+    return {"text": as_text, "markdown": as_markdown, "latex": as_latex}[style](table)
+
+
+def as_text(table: Table) -> str:
+    """Columns lined up, for the terminal."""
+    widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (
+            cell.ljust(width) if number < table.left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return "  ".join(padded).rstrip()
+
+    lines = [table.title, ""] if table.title else []
+    lines += [line(table.header), "-" * (sum(widths) + 2 * len(widths) - 2)]
+    for number, row in enumerate(table.rows):
+        if number in table.rules and number > 0:
+            lines.append("")
+        lines.append(line(row))
+    if table.notes:
+        lines += ["", *table.notes]
+    return "\n".join(lines)
+
+
+def marked_cells(table: Table, row: int, escape_text: Callable[[str], str], bold: str) -> list[str]:
+    """A row's cells, escaped, the best in bold; the stars of significance are never bold."""
+    cells = []
+    for column, cell in enumerate(table.rows[row]):
+        text, stars = split_stars(cell)
+        text = escape_text(text)
+        cells.append((bold.format(text) if (row, column) in table.bold else text) + escape_text(stars))
+    return cells
+
+
+def as_markdown(table: Table) -> str:
+    """A pipe table."""
+
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cells) + " |"
+
+    lines = [f"**{escape_markdown(table.title)}**", ""] if table.title else []
+    lines += [
+        line(map(escape_markdown, table.header)),
+        line(":--" if column < table.left else "--:" for column in range(len(table.header))),
+    ]
+    lines += [line(marked_cells(table, row, escape_markdown, "**{}**")) for row in range(len(table.rows))]
+    if table.notes:
+        lines += ["", *(f"- {escape_markdown(note)}" for note in table.notes)]
+    return "\n".join(lines)
+
+
+def as_latex(table: Table) -> str:
+    """A `table` with a booktabs `tabular`; title and notes become the caption."""
+
+    def line(cells: Iterable[str]) -> str:
+        return " & ".join(cells) + r" \\"
+
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        r"\begin{table}[t]",
+        r"\centering",
+        rf"\begin{{tabular}}{{{'l' * table.left}{'r' * (len(table.header) - table.left)}}}",
+        r"\toprule",
+        line(map(escape_latex, table.header)),
+        r"\midrule",
+    ]
+    for row in range(len(table.rows)):
+        if row in table.rules and row > 0:
+            lines.append(r"\midrule")
+        lines.append(line(marked_cells(table, row, escape_latex, r"\textbf{{{}}}")))
+    caption = " ".join(filter(None, (table.title and table.title.rstrip(".") + ".", *table.notes)))
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    if caption:
+        lines.append(rf"\caption{{{escape_latex(caption)}}}")
+    return "\n".join([*lines, r"\end{table}"])
+
+
+def as_html(table: Table, caption: str, heading: Callable[[str], str] = escape) -> str:
+    """A table that scrolls on narrow screens, without its notes; `heading` makes the first cell of a row."""
+
+    def element(column: int, cell: str, scope: str) -> str:
+        left = ' class="left"' if column < table.left else ""
+        return f'<th scope="{scope}"{left}>{cell}</th>' if scope else f"<td{left}>{cell}</td>"
+
+    top = "".join(element(column, escape(cell), "col") for column, cell in enumerate(table.header))
+    body = []
+    for row in range(len(table.rows)):
+        cells = marked_cells(table, row, escape, "<b>{}</b>")
+        cells[0] = heading(table.rows[row][0])
+        shown = (element(column, cell, "row" if column == table.left - 1 else "") for column, cell in enumerate(cells))
+        rule = ' class="rule"' if row in table.rules else ""
+        body.append(f"<tr{rule}>{''.join(shown)}</tr>")
+    inside = f"<caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody>"
+    label = escape(f"Table: {caption}")
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>{inside}</table></div>'
+
+
+def split_stars(cell: str) -> tuple[str, str]:
+    """A cell and the stars at its end, which are never bold."""
+    text = cell.rstrip("* ")
+    return text, cell[len(text) :].strip()
+
+
+def escape_markdown(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return re.sub(r"([\\|<*_`])", r"\\\1", text)
+
+
+def escape_latex(text: str) -> str:
+    """Text that LaTeX prints as it is."""
+    return text.translate(LATEX_ESCAPES)

@@ -1,0 +1,185 @@
+"""The report as one HTML page that needs nothing else: styles, script and data are inside it.
+
+Everything that comes from a file is escaped here. The page's policy allows exactly its own style and script, by their
+checksums, and no request to anywhere. Without JavaScript everything but the browser of translations is there.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib import resources
+
+from pysimt_sac import __version__
+from pysimt_sac.evaluation.lexical.accuracy import LexicalComparison
+from pysimt_sac.evaluation.lexical.frequency import REFERENCE
+from pysimt_sac.evaluation.report.data import NamedFigure, ReportData
+from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, line_styles, svg, system_style
+from pysimt_sac.evaluation.report.layout import as_html
+from pysimt_sac.evaluation.report.tables import (
+    COMPARISON_COLUMNS,
+    accuracy_table,
+    comparison_table,
+    frequency_table,
+    word_table,
+)
+
+CURVE_SECTIONS = {"validation": "Validation", "training": "Training", "health": "Health of the learner"}
+FREQUENCY_CURVES = (
+    "Curves: of all words that a text has, P percent were seen at most so often in training. Lower is rarer."
+)
+
+
+def render_page(data: ReportData, title: str = "What training did to the translations") -> str:
+    """The whole page."""
+    style = page_file("report.css") + line_styles()
+    script = page_file("report.js")
+    content = json.dumps(
+        {"measure": data.measure, "sets": [one.browser for one in data.sets]},
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+    policy = (
+        f"default-src 'none'; style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    sections = {
+        "scores": ("Scores", scores_part(data)),
+        "lexical": ("Ambiguous words", lexical_part(data)),
+        "frequency": ("Word frequency", frequency_part(data)),
+        "curves": ("Training curves", curves_part(data)),
+    }
+    shown = {place: part for place, part in sections.items() if part[1]}
+    links = {**{place: name for place, (name, _) in shown.items()}, "translations": "Translations"}
+    parts = [
+        "<!DOCTYPE html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">',
+        f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{style}</style></head><body>',
+        '<a class="skip" href="#translations">Skip to the translations</a>',
+        header(data, title, links),
+        "<main>",
+        *(f'<section id="{place}"><h2>{name}</h2>{inside}</section>' for place, (name, inside) in shown.items()),
+        page_file("browser.html"),
+        "</main>",
+        f"<footer>Made by pysimt_sac {escape(__version__)}. This page makes no connection to anywhere.</footer>",
+        f'<script type="application/json" id="data">{safe_json(content)}</script>',
+        f"<script>{script}</script></body></html>\n",
+    ]
+    return "\n".join(parts)
+
+
+def page_file(name: str) -> str:
+    """A part of the page as it is packaged."""
+    return resources.files("pysimt_sac.evaluation.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def policy_hash(text: str) -> str:
+    """How the page's policy names a style or script that may be used."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def safe_json(text: str) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def header(data: ReportData, title: str, links: Mapping[str, str]) -> str:
+    """Title, contents, and the systems with their lines' looks."""
+    contents = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in links.items())
+    sets = ", ".join(f"{escape(one.name)} ({one.sentences:,} sentences)" for one in data.sets)
+    return (
+        f"<header><h1>{escape(title)}</h1><p>{sets}</p>{legend(data, with_runs=True)}"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav></header>'
+    )
+
+
+def legend(data: ReportData, with_runs: bool = False, with_reference: bool = False) -> str:
+    """The systems and what their lines look like."""
+    entries = []
+    for number, (name, runs) in enumerate(zip(data.systems, data.runs, strict=True)):
+        note = ", the baseline" if with_runs and number == 0 and len(data.systems) > 1 else ""
+        note += f", {runs} runs" if with_runs and runs > 1 else ""
+        entries.append((system_style(number), escape(name) + note))
+    if with_reference:
+        entries.append((REFERENCE_STYLE, REFERENCE))
+    return '<ul class="legend">' + "".join(f"<li>{swatch(style)} {text}</li>" for style, text in entries) + "</ul>"
+
+
+def swatch(style: int) -> str:
+    """A short piece of a line."""
+    return (
+        f'<svg class="swatch" viewBox="0 0 34 10" aria-hidden="true"><line class="line s{style}" '
+        'x1="1" x2="33" y1="5" y2="5"/></svg>'
+    )
+
+
+def notes_list(notes: Iterable[str]) -> str:
+    """Small print."""
+    return '<ul class="notes">' + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
+
+
+def scores_part(data: ReportData) -> str:
+    """The table that `pysimt-sac compare` prints, for each test set."""
+    tables = [comparison_table(one.comparison) for one in data.sets]
+    return "".join(as_html(table, table.title) for table in tables) + notes_list((COMPARISON_COLUMNS, *tables[0].notes))
+
+
+def lexical_part(data: ReportData) -> str:
+    """LTA and ALI on all and on rare cases, and by word."""
+    parts, notes = [], ""
+    for one in data.sets:
+        if one.lexical is not None:
+            table = accuracy_table(one.lexical)
+            parts.append(as_html(table, f"{one.name}: translation of ambiguous words"))
+            parts.append(word_details(one.name, one.lexical))
+            notes = notes_list(table.notes)
+    return "".join(parts) + notes
+
+
+def word_details(name: str, lexical: LexicalComparison) -> str:
+    """Each word's accuracy; the words are buttons that filter the translations."""
+
+    def button(word: str) -> str:
+        attributes = f'class="word" data-set="{escape(name)}" data-word="{escape(word)}"'
+        return f'<button type="button" {attributes}>{escape(word)}</button>'
+
+    table = word_table(lexical)
+    inside = as_html(table, f"{name}: each word. A word shows its sentences below.", button)
+    return f"<details><summary>{escape(name)}: each of {len(table.rows)} ambiguous words</summary>{inside}</details>"
+
+
+def frequency_part(data: ReportData) -> str:
+    """The figures, and the numbers of all sentences, for each test set."""
+    parts, notes = [], ""
+    for one in data.sets:
+        if one.frequency is not None:
+            figures = "".join(map(figure_block, one.figures))
+            table = frequency_table(one.frequency, one.frequency.all)
+            parts.append(f"<h3>{escape(one.name)}</h3>{legend(data, with_reference=True)}")
+            parts.append(f'<div class="figures">{figures}</div>{as_html(table, f"{one.name}: {table.title}")}')
+            notes = notes_list((FREQUENCY_CURVES, *table.notes, "First runs only."))
+    return "".join(parts) + notes
+
+
+def curves_part(data: ReportData) -> str:
+    """Curves by kind."""
+    parts = []
+    for key, title in CURVE_SECTIONS.items():
+        figures = [figure for figure in data.curves if figure.section == key]
+        if figures:
+            blocks = "".join(figure_block(figure, last_values=True) for figure in figures)
+            parts.append(f'<h3>{escape(title)}</h3><div class="figures">{blocks}</div>')
+    return legend(data) + "".join(parts) if parts else ""
+
+
+def figure_block(named: NamedFigure, last_values: bool = False) -> str:
+    """A figure with its title, and with the last values of its lines."""
+    caption = f"<b>{escape(named.caption)}</b>"
+    if last_values:
+        lasts = [f"{escape(line.name)} {line.points[-1][1]:.4g}" for line in named.figure.series if line.points]
+        caption += f'<span class="last">last: {"; ".join(lasts)}</span>'
+    return f"<figure><figcaption>{caption}</figcaption>{svg(named.figure)}</figure>"

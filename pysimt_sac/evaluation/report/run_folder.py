@@ -1,0 +1,105 @@
+"""What a run leaves in its folder, as far as the report needs it: curves, translations, and which texts it used.
+
+Translations are found by name: `pysimt translate -o RUN/out` writes `RUN/out.SPLIT.beam6[.raw]`. Sources, references,
+training text and filters are those of the run's own configuration, which its checkpoints hold.
+"""
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.report.figures import Point
+from pysimt_sac.files import read_lines
+
+OUTPUT_NAME = re.compile(r"(?P<prefix>.*)\.(?P<split>[^.]+)\.(?P<search>gs|beam\d+)(?P<raw>\.raw)?")
+
+
+@dataclass(frozen=True)
+class SplitFiles:
+    """Files of one part of the corpus."""
+
+    source: Path
+    target: Path
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run."""
+
+    path: Path
+    splits: dict[str, SplitFiles]
+    filters: FilterChain
+    outputs: dict[str, Path]
+    curves: dict[str, tuple[Point, ...]]
+
+
+def read_run(path: Path, search: str = "") -> RunFolder:
+    """Read a run's folder; `search` (gs, beam6, ...) chooses among several translations of a split."""
+    if not path.is_dir():
+        raise UserError("no such run folder", path, "training writes SAVE_PATH/CONFNAME[-SUFFIX]")
+    checkpoint = newest_checkpoint(path)
+    options = checkpoint_options(checkpoint)
+    splits = {
+        key.removesuffix("_set"): SplitFiles(Path(files["src"]), Path(files["trg"]))
+        for key, files in options["data"].items()
+        if key.endswith("_set") and isinstance(files, dict) and {"src", "trg"} <= set(files)
+    }
+    filters = options["train"].get("eval_filters") or ()
+    if isinstance(filters, str):
+        filters = [name.strip() for name in filters.split(",") if name.strip()]
+    exp_id = re.split(r"\.best\.|-(?:val|update|final)", checkpoint.name)[0]
+    return RunFolder(path, splits, FilterChain(list(filters)), find_outputs(path, search), read_curves(path, exp_id))
+
+
+def newest_checkpoint(folder: Path) -> Path:
+    """Any checkpoint of the folder's newest run."""
+    found = sorted(folder.glob("*.ckpt"), key=lambda path: path.stat().st_mtime if path.exists() else 0.0)
+    if not found or not found[-1].is_file():
+        raise UserError("has no checkpoint", folder, "is it a run's folder, and has it been trained?")
+    return found[-1]
+
+
+def checkpoint_options(path: Path) -> dict[str, Any]:
+    """The configuration that a checkpoint was trained with."""
+    from pysimt_sac.engine.checkpoint import load_checkpoint  # torch takes seconds to load
+
+    return load_checkpoint(path).options
+
+
+def read_curves(folder: Path, exp_id: str) -> dict[str, tuple[Point, ...]]:
+    """The points of all curves by name; values that were not finite are left out."""
+    path = folder / f"{exp_id}.scalars.jsonl"
+    lines = read_lines(path, "file of curves") if path.is_file() else []
+    curves: dict[str, list[Point]] = defaultdict(list)
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+            if entry["value"] is not None:
+                curves[str(entry["name"])].append((float(entry["step"]), float(entry["value"])))
+        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+            if number < len(lines):  # the last line of a run that is still going on may be cut off
+                raise UserError(f"line {number} is not a point of a curve", path) from error
+    return {name: tuple(points) for name, points in curves.items()}
+
+
+def find_outputs(folder: Path, search: str = "") -> dict[str, Path]:
+    """The translations in a folder by split: beam search rather than greedy, filtered rather than raw."""
+    found: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+    for path in sorted(folder.iterdir()):
+        match = OUTPUT_NAME.fullmatch(path.name)
+        if match and not (match["raw"] and path.with_suffix("").is_file()) and search in ("", match["search"]):
+            found[match["split"]][match["search"]].append(path)
+    outputs = {}
+    for split, by_search in found.items():
+        beams = [name for name in by_search if name != "gs"] or ["gs"]
+        candidates = [path for name in beams for path in by_search[name]]
+        if len(candidates) > 1:
+            names = ", ".join(path.name for path in candidates)
+            raise UserError(f"has several translations of {split!r}: {names}", folder, "choose with --search or --hyp")
+        outputs[split] = candidates[0]
+    return outputs

@@ -1,0 +1,114 @@
+"""The file that says where one's runs are, so that `pysimt-sac table` can find them.
+
+A TOML file; `EXAMPLE` shows all of it. Paths are relative to the working directory, as in experiment configs.
+"""
+
+import glob
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.evaluation.report.paper import SETS
+from pysimt_sac.files import read_lines
+
+SECTIONS = {"multi30k": ("en-fr", "en-de"), "iwslt-multi30k": ("de-en",), "iwslt14": ("de-en",)}
+KEYS = ("reference", "ambiguous", "systems")
+EXAMPLE = """\
+# Where your runs are. {set} stands for test_2016_flickr, test_2017_flickr and test_2017_mscoco in turn.
+# A system is one path, or a list of them, one for each run (seed); * and ? stand for anything.
+# Systems called as in the paper (MLE, ERAC, SAC BLEU, SAC unsuper) stand beside its figures, others below.
+# Stars in your own rows: p <= 0.05 against your MLE, or else against the system named first.
+
+[multi30k.en-de]                # tables multi30k, lexical-all, lexical-rare and ambiguous; likewise [multi30k.en-fr]
+reference = "data/multi30k/en-de/{set}.lc.norm.tok.de.dehyph"
+ambiguous = "data/mlt/en-de/{set}.mlt.tsv"      # from prepare mlt; without it, no tables on ambiguous words
+
+[multi30k.en-de.systems]
+"MLE" = "out/mle-seed*.{set}.beam6"
+"SAC BLEU" = ["out/sac-seed1.{set}.beam6", "out/sac-seed2.{set}.beam6", "out/sac-seed3.{set}.beam6"]
+
+[iwslt-multi30k.de-en]          # table iwslt-multi30k: trained on IWSLT 2014, tested on Multi30K
+reference = "data/multi30k/de-en/{set}.lc.norm.tok.en.dehyph"
+systems = { "MLE" = "out/iwslt-mle.{set}.beam6", "SAC BLEU" = "out/iwslt-sac.{set}.beam6" }
+
+[iwslt14.de-en]                 # table iwslt14: one test set, no {set}
+reference = "data/iwslt14/test.en"
+systems = { "MLE" = "out/iwslt-mle.test.beam6", "SAC BLEU" = "out/iwslt-sac.test.beam6" }
+"""
+
+
+@dataclass(frozen=True)
+class RunsSection:
+    """One section: the reference, the list of ambiguous words and the systems' runs, {set} still in them."""
+
+    reference: str
+    ambiguous: str
+    systems: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class RunsFile:
+    """All sections, by corpus and language pair."""
+
+    path: Path | None = None
+    sections: dict[tuple[str, str], RunsSection] = field(default_factory=dict)
+
+
+def read_runs(path: Path) -> RunsFile:
+    """Read and check a runs file."""
+    text = "\n".join(read_lines(path, "runs file"))
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"is not valid TOML: {error}", path, "see pysimt-sac table --example") from error
+    sections = {}
+    for corpus, pairs in content.items():
+        if corpus not in SECTIONS or not isinstance(pairs, dict):
+            raise UserError(f"no table has runs of {corpus!r}", path, did_you_mean(corpus, SECTIONS))
+        for pair, section in pairs.items():
+            if pair not in SECTIONS[corpus]:
+                raise UserError(
+                    f"the paper has no {pair!r}", f"{path}: [{corpus}.{pair}]", did_you_mean(pair, SECTIONS[corpus])
+                )
+            sections[corpus, pair] = parse_section(section, f"{path}: [{corpus}.{pair}]")
+    if not sections:
+        raise UserError("names no runs", path, "see pysimt-sac table --example")
+    return RunsFile(path, sections)
+
+
+def parse_section(section: Any, where: str) -> RunsSection:
+    """One section, its keys and types checked."""
+    if not isinstance(section, dict):
+        raise UserError("must be a section with reference and systems", where)
+    for key in section:
+        if key not in KEYS:
+            raise UserError(f"unknown key {key!r}", where, did_you_mean(key, KEYS))
+    reference, ambiguous, systems = section.get("reference"), section.get("ambiguous", ""), section.get("systems")
+    if not isinstance(reference, str) or not isinstance(ambiguous, str) or not isinstance(systems, dict):
+        raise UserError("needs reference = PATH and systems with a path or a list of paths each", where)
+    parsed = {}
+    for name, paths in systems.items():
+        parsed[name] = [paths] if isinstance(paths, str) else paths
+        if not isinstance(parsed[name], list) or not all(isinstance(each, str) for each in parsed[name]):
+            raise UserError(f"the system {name!r} must be a path or a list of paths", where)
+    return RunsSection(reference, ambiguous, parsed)
+
+
+def for_set(pattern: str, test_set: str) -> str:
+    """A path for one test set."""
+    return pattern.replace("{set}", SETS.get(test_set, test_set))
+
+
+def find_runs(patterns: list[str], test_set: str) -> tuple[list[Path], list[str]]:
+    """The files of a system's runs on one test set, and the patterns that match none."""
+    found: list[Path] = []
+    missing = []
+    for pattern in patterns:
+        path = for_set(pattern, test_set)
+        files = sorted(glob.glob(path)) if glob.has_magic(path) else [path] * Path(path).is_file()
+        found.extend(map(Path, files))
+        if not files:
+            missing.append(path)
+    return found, missing

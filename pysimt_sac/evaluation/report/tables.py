@@ -1,0 +1,167 @@
+"""The tables that commands print and the report page shows: comparisons, ambiguous words, word frequency."""
+
+from collections.abc import Sequence
+
+from pysimt_sac.evaluation.lexical.accuracy import Accuracy, LexicalComparison
+from pysimt_sac.evaluation.lexical.frequency import FrequencyAnalysis, SentenceGroup, WordUse
+from pysimt_sac.evaluation.report.layout import Table, best_cells
+from pysimt_sac.evaluation.scoring.comparison import Comparison, MetricComparison, SystemScore
+from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
+
+COMPARISON_HEADER = (
+    "metric", "system", "runs", "average", "s_sel", "s_test", "95% interval", "diff.", "95% interval", "p", "won",
+)  # fmt: skip
+COMPARISON_COLUMNS = (
+    "s_sel: spread due to the choice of test sentences (bootstrap); s_test: spread of the runs; p: two-sided, "
+    "stratified approximate randomisation; won: pairs of runs that the system wins"
+)
+ACCURACY_HEADER = (
+    "cases", "system", "runs", "number", "LTA", "ALI", "ALI (paper)", "LTA diff.", "p", "ALI diff.", "p",
+)  # fmt: skip
+ACCURACY_NOTES = (
+    "LTA: a correct form is in the output; ALI: +1 correct, -1 a known wrong one, 0 neither;",
+    "ALI (paper): 2 LTA - 100, every miss -1, which is what the paper's figures for all cases are;",
+    f"rare: the correct translation is not the most frequent one in training; * p <= {SIGNIFICANT}",
+)
+SHOWN_PERCENTILES = (10, 25, 50, 75, 90)
+
+
+def p_cell(p: float) -> str:
+    """A p-value, with a star if it is significant."""
+    return f"{p:.4f}{'*' if p <= SIGNIFICANT else ' '}"
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """A row for each metric and system."""
+    rows: list[tuple[str, ...]] = []
+    rules, bold = set(), set()
+    for part in comparison.metrics:
+        rules.add(len(rows))
+        if part.metric != "length":
+            best = best_cells([[round(system.average, 2)] for system in part.systems], [part.higher_is_better])
+            bold |= {(len(rows) + row, COMPARISON_HEADER.index("average")) for row, _ in best}
+        rows.extend(system_row(part, system, first=number == 0) for number, system in enumerate(part.systems))
+    resampling = comparison.resampling
+    left_out = f" ({comparison.left_out} left out for <unk>)" if comparison.left_out else ""
+    notes = [
+        f"{resampling.shuffles} shuffles, {resampling.bootstrap} bootstrap samples, seed {resampling.seed}; "
+        f"* p <= {SIGNIFICANT}",
+        *(f"{part.metric}: {part.signature}" for part in comparison.metrics),
+    ]
+    if any(len(system.runs) == 1 for system in comparison.metrics[0].systems):
+        notes.append("A system with one run: whether another seed would give the same, this cannot tell.")
+    return Table(
+        title=f"{comparison.test_set}: {comparison.sentences} sentences{left_out}",
+        header=COMPARISON_HEADER,
+        rows=tuple(rows),
+        left=2,
+        rules=frozenset(rules),
+        bold=frozenset(bold),
+        notes=tuple(notes),
+    )
+
+
+def system_row(part: MetricComparison, system: SystemScore, first: bool) -> tuple[str, ...]:
+    """One line of the table; the metric's name stands in its first."""
+    found = system.against_baseline
+    arrow = "" if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
+    return (
+        part.metric + arrow if first else "",
+        system.system,
+        str(len(system.runs)),
+        f"{system.average:.2f}",
+        f"{system.s_sel:.2f}",
+        "-" if system.s_test is None else f"{system.s_test:.2f}",
+        f"{system.interval.low:.2f}..{system.interval.high:.2f}",
+        f"{found.difference:+.2f}" if found else "-",
+        f"{found.interval.low:+.2f}..{found.interval.high:+.2f}" if found else "-",
+        p_cell(found.p) if found else "- ",
+        f"{found.runs_won}/{found.run_pairs}" if found else "-",
+    )
+
+
+def accuracy_table(comparison: LexicalComparison) -> Table:
+    """All and rare cases of each system."""
+    rows: list[tuple[str, ...]] = []
+    for kind, tests in (("all", comparison.all), ("rare", comparison.rare)):
+        for number, system in enumerate(comparison.systems):
+            accuracy: Accuracy = getattr(system, kind)
+            rows.append(
+                (
+                    kind if number == 0 else "",
+                    system.system,
+                    str(system.runs),
+                    str(accuracy.cases),
+                    *((f"{accuracy.lta:.2f}", f"{accuracy.ali:.2f}", f"{accuracy.ali_paper:.2f}") if tests else "---"),
+                    *difference_cells(tests, number),
+                )
+            )
+    resampling = comparison.resampling
+    return Table(
+        header=ACCURACY_HEADER,
+        rows=tuple(rows),
+        left=2,
+        rules=frozenset({0, len(comparison.systems)}),
+        notes=(
+            *ACCURACY_NOTES,
+            f"p by randomisation over sentences, {resampling.shuffles} shuffles, seed {resampling.seed}",
+        ),
+    )
+
+
+def difference_cells(tests: Sequence[MetricComparison], number: int) -> list[str]:
+    """Difference from the first system and its p, for LTA and for ALI."""
+    cells = []
+    for test in tests:
+        found = test.systems[number].against_baseline
+        cells += [f"{found.difference:+.2f}", p_cell(found.p)] if found else ["-", "- "]
+    return cells or ["-"] * 4
+
+
+def word_table(comparison: LexicalComparison, wanted: int | None = None) -> Table:
+    """LTA and ALI of the words with most cases; without `wanted`, of all words."""
+    first = comparison.systems[0].words
+    words = sorted(first, key=lambda word: (-first[word].cases, word))[:wanted]
+    names = [system.system for system in comparison.systems]
+    rows = []
+    for word in words:
+        accuracies = [system.words[word] for system in comparison.systems]
+        values = [value for accuracy in accuracies for value in (accuracy.lta, accuracy.ali)]
+        rows.append((word, str(first[word].cases), *(f"{value:.1f}" for value in values)))
+    return Table(
+        title=f"{len(words)} of {len(first)} words, the most frequent first",
+        header=("word", "cases", *(f"{measure} {name}" for name in names for measure in ("LTA", "ALI"))),
+        rows=tuple(rows),
+    )
+
+
+def frequency_table(analysis: FrequencyAnalysis, group: SentenceGroup) -> Table:
+    """A row for each text."""
+    notes: tuple[str, ...] = ()
+    if group is analysis.all:
+        notes = (
+            f"rare: seen at most {analysis.rare_limit} times in {analysis.training_words:,} words of training; "
+            "unseen: never; TTR: different words per word;",
+            "distinct-n: different n-grams per n-gram; P50: half of the words were seen at most so often in training;",
+            f"improved: a higher sentence {analysis.measure.upper()} than the first system's",
+        )
+    return Table(
+        title=f"{group.title} ({group.texts[0].sentences})",
+        header=("text", "words", "types", "TTR", "distinct-2", "distinct-3", "unseen", "rare", "mean",
+                *(f"P{percent}" for percent in SHOWN_PERCENTILES)),
+        rows=tuple(map(frequency_row, group.texts)),
+        notes=notes,
+    )  # fmt: skip
+
+
+def frequency_row(text: WordUse) -> tuple[str, ...]:
+    """One text's cells."""
+    return (
+        text.name,
+        str(text.words),
+        str(text.types),
+        *(f"{value:.3f}" for value in (text.type_token_ratio, text.distinct_2, text.distinct_3)),
+        *(f"{100 * value:.2f}%" for value in (text.unseen, text.rare)),
+        f"{text.mean_frequency:.0f}",
+        *(str(text.percentiles[percent]) if text.percentiles else "-" for percent in SHOWN_PERCENTILES),
+    )

@@ -1,0 +1,1 @@
+"""Metrics, scores, and the significance of differences."""

@@ -1,0 +1,215 @@
+"""Systems with several runs each against a baseline: averages, two kinds of spread, and significance.
+
+The columns are MultEval's (Clark et al. 2011):
+- average: the mean of the runs' scores;
+- s_sel: how much the score depends on the *selection* of test sentences: the bootstrap standard deviation, averaged
+  over the runs;
+- s_test: how much it depends on the run (the seed): the standard deviation of the runs' scores;
+- p: two-sided, by stratified approximate randomisation.
+The intervals are 95% percentile intervals over bootstrapped test sets, the same ones for all systems.
+
+A small p says that the difference would hardly come about by dealing these outputs out at random; sentences are
+shuffled one by one, so that it cannot tell a better system from a lucky seed when runs differ a lot. `runs_won`, the
+share of pairs of runs in which the system beats the baseline, shows that.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.scoring.metrics import CorpusMetric, FloatArray, Formula
+from pysimt_sac.evaluation.scoring.scores import choose_metrics, collect_statistics
+from pysimt_sac.evaluation.scoring.significance import Resampling, bootstrap_scores, randomisation_p
+from pysimt_sac.evaluation.scoring.texts import check_lengths, without_unknown
+
+CONFIDENCE = 95.0
+
+
+@dataclass(frozen=True)
+class System:
+    """A named system: the outputs of its runs on the same test set."""
+
+    name: str
+    runs: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the middle 95% of the bootstrap lies."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class AgainstBaseline:
+    """A system's distance from the baseline: system minus baseline, whatever direction is better."""
+
+    difference: float
+    interval: Interval
+    p: float
+    runs_won: int
+    run_pairs: int
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """One system under one metric; `s_test` needs two runs, the baseline is not compared with itself."""
+
+    system: str
+    runs: tuple[float, ...]
+    average: float
+    s_sel: float
+    s_test: float | None
+    interval: Interval
+    against_baseline: AgainstBaseline | None
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """All systems under one metric, the baseline first."""
+
+    metric: str
+    signature: str
+    higher_is_better: bool
+    systems: tuple[SystemScore, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All metrics on one test set; `left_out` sentences were not scored because of unknown words."""
+
+    test_set: str
+    sentences: int
+    left_out: int
+    resampling: Resampling
+    metrics: tuple[MetricComparison, ...]
+
+    def __getitem__(self, metric: str) -> MetricComparison:
+        """One metric's part, by its name."""
+        return next(part for part in self.metrics if part.metric == metric)
+
+
+def compare_systems(
+    references: Sequence[str],
+    baseline: System,
+    systems: Sequence[System],
+    metrics: Sequence[CorpusMetric] | None = None,
+    resampling: Resampling | None = None,
+    no_unknown: bool = False,
+    test_set: str = "",
+) -> Comparison:
+    """Compare systems with a baseline on one test set."""
+    everyone = [baseline, *systems]
+    check_systems(references, everyone)
+    runs = [run for system in everyone for run in system.runs]
+    left_out = 0
+    if no_unknown:
+        kept = without_unknown(runs, len(references))
+        left_out = len(references) - len(kept)
+        references = [references[number] for number in kept]
+        runs = [tuple(run[number] for number in kept) for run in runs]
+    chosen = choose_metrics().metrics if metrics is None else metrics
+    statistics = collect_statistics(chosen, runs, references)
+    resampling = resampling or Resampling()
+    parts = compare_statistics(statistics, chosen, [(system.name, len(system.runs)) for system in everyone], resampling)
+    return Comparison(test_set, len(references), left_out, resampling, parts)
+
+
+def check_names(names: Sequence[str], todo: str = "give each its own name") -> None:
+    """Refuse two systems of the same name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"two systems are called {name!r}", todo=todo)
+
+
+def check_systems(references: Sequence[str], systems: Sequence[System]) -> None:
+    """Refuse systems that cannot be compared."""
+    check_names([system.name for system in systems])
+    for system in systems:
+        if not system.runs:
+            raise UserError(f"the system {system.name!r} has no runs", todo="give at least one output")
+        for run in system.runs:
+            check_lengths(f"a run of {system.name!r}", run, "the reference", references)
+
+
+def compare_statistics(
+    statistics: Sequence[FloatArray],
+    metrics: Sequence[Formula],
+    systems: Sequence[tuple[str, int]],
+    resampling: Resampling,
+) -> tuple[MetricComparison, ...]:
+    """Compare systems on the metrics' statistics of all their runs.
+
+    Each system is a name and a number of runs; the runs stand in this order in the statistics, the baseline's first.
+    """
+    columns = consecutive(part.shape[-1] for part in statistics)
+
+    def score(sums: FloatArray) -> FloatArray:
+        """Scores of all metrics, side by side."""
+        return np.stack([metric.score(sums[..., part]) for metric, part in zip(metrics, columns, strict=True)], axis=-1)
+
+    joined = np.concatenate(statistics, axis=-1)
+    groups = consecutive(runs for _, runs in systems)
+    scores = score(joined.sum(axis=1))
+    resampled = bootstrap_scores(joined, score, resampling.bootstrap, resampling.seed)
+    baseline, *others = (joined[group] for group in groups)
+    p_values = randomisation_p(baseline, others, score, resampling.shuffles, resampling.seed)
+
+    parts = []
+    for number, metric in enumerate(metrics):
+        measured = [Measured(scores[group, number], resampled[:, group, number]) for group in groups]
+        first = measured[0]
+        rows = [summarise(systems[0][0], first, None)]
+        for (name, _), own, p in zip(systems[1:], measured[1:], p_values, strict=True):
+            rows.append(summarise(name, own, against(first, own, float(p[number]), metric.higher_is_better)))
+        parts.append(MetricComparison(metric.name, metric.signature, metric.higher_is_better, tuple(rows)))
+    return tuple(parts)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A system's scores: of its runs, and of its runs on each bootstrapped test set (samples, runs)."""
+
+    scores: FloatArray
+    resampled: FloatArray
+
+
+def consecutive(sizes: Iterable[int]) -> list[slice]:
+    """Slices of the given sizes, one after the other."""
+    ends = list(accumulate(sizes, initial=0))
+    return [slice(start, end) for start, end in pairwise(ends)]
+
+
+def interval_of(samples: FloatArray) -> Interval:
+    """The percentile interval of bootstrapped numbers."""
+    low, high = np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
+    return Interval(float(low), float(high))
+
+
+def summarise(name: str, own: Measured, against_baseline: AgainstBaseline | None) -> SystemScore:
+    """Average and spread of a system's scores."""
+    return SystemScore(
+        system=name,
+        runs=tuple(map(float, own.scores)),
+        average=float(own.scores.mean()),
+        s_sel=float(own.resampled.std(axis=0, ddof=1).mean()),
+        s_test=float(own.scores.std(ddof=1)) if len(own.scores) > 1 else None,
+        interval=interval_of(own.resampled.mean(axis=1)),
+        against_baseline=against_baseline,
+    )
+
+
+def against(baseline: Measured, own: Measured, p: float, higher_is_better: bool) -> AgainstBaseline:
+    """The difference from the baseline, and how sure it is."""
+    pairs = own.scores[:, None] - baseline.scores[None, :]
+    return AgainstBaseline(
+        difference=float(pairs.mean()),
+        interval=interval_of(own.resampled.mean(axis=1) - baseline.resampled.mean(axis=1)),
+        p=p,
+        runs_won=int((pairs > 0).sum() if higher_is_better else (pairs < 0).sum()),
+        run_pairs=pairs.size,
+    )

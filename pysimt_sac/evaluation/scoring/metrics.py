@@ -1,0 +1,175 @@
+"""The metrics, as sufficient statistics per sentence and a score of summed statistics.
+
+Every corpus score here is a function of statistics that add up over sentences. They are collected once per sentence;
+a score of any resampled test set is then a sum and a formula, which `significance` does for thousands of resamplings
+at a time. The formulas below work on arrays whose last axis holds the statistics.
+
+A metric for METEOR has its own module, because it needs Java.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.evaluation.scoring.ter import count_edits
+
+FloatArray = npt.NDArray[np.float64]
+Hypotheses = Sequence[Sequence[str]]  # the outputs of several runs on the same test set
+
+NGRAM_ORDER = 4
+CHRF_BETA_SQUARED = CHRF.BETA**2
+
+
+class Formula(Protocol):
+    """What significance testing needs to know of a metric."""
+
+    name: str
+    higher_is_better: bool
+    signature: str
+
+    def score(self, sums: FloatArray) -> FloatArray:
+        """Scores, in percent, of summed statistics: the last axis goes, all others stay."""
+        ...
+
+
+class CorpusMetric(Formula, Protocol):
+    """A formula that comes with a way to count its statistics in text."""
+
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
+        """Additive statistics of shape (runs, sentences, statistics)."""
+        ...
+
+
+def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Part by whole, 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
+
+
+class SacrebleuMetric:
+    """A metric with the statistics that sacrebleu resamples in its own significance tests."""
+
+    higher_is_better = True
+    signature = ""  # known when sacrebleu has seen the references
+
+    def make(self, references: Sequence[str]) -> Any:
+        """Sacrebleu's metric with these references."""
+        raise NotImplementedError
+
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
+        """N-gram matches, counted by sacrebleu."""
+        metric = self.make(references)
+        self.signature = str(metric.get_signature())
+        return np.array([metric._extract_corpus_statistics(run, None) for run in runs], dtype=np.float64)
+
+
+class BleuMetric(SacrebleuMetric):
+    """BLEU with sacrebleu's default smoothing. Statistics: both lengths, four match counts, four totals."""
+
+    name = "BLEU"
+
+    def __init__(self, tokenize: str = "none") -> None:
+        if tokenize not in BLEU.TOKENIZERS:
+            raise UserError(f"no tokeniser {tokenize!r}", "--tokenize", did_you_mean(tokenize, BLEU.TOKENIZERS))
+        self.tokenize = tokenize
+
+    def make(self, references: Sequence[str]) -> BLEU:
+        """BLEU with the tokeniser."""
+        try:
+            return BLEU(tokenize=self.tokenize, force=True, references=[references])
+        except (ImportError, RuntimeError) as error:  # some tokenisers need packages of their own
+            message = str(error).strip().splitlines()[0]
+            raise UserError(f"the tokeniser {self.tokenize!r} cannot be used: {message}", "--tokenize") from error
+
+    def precisions(self, sums: FloatArray) -> FloatArray:
+        """N-gram precisions for n = 1 to 4; the k-th one without a match counts as 1 / 2^k matches."""
+        matches, totals = sums[..., 2 : 2 + NGRAM_ORDER], sums[..., 2 + NGRAM_ORDER :]
+        missing = (matches == 0) & (totals > 0)
+        return ratio(np.where(missing, 0.5 ** np.cumsum(missing, axis=-1), matches), totals)
+
+    def brevity_penalty(self, sums: FloatArray) -> FloatArray:
+        """1, or less for output shorter than the references."""
+        length, reference_length = sums[..., 0], sums[..., 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(length < reference_length, np.exp(1 - reference_length / length), 1.0)
+
+    def score(self, sums: FloatArray) -> FloatArray:
+        """Brevity penalty times the geometric mean of the precisions."""
+        precisions = self.precisions(sums)
+        with np.errstate(divide="ignore"):
+            mean = np.exp(np.log(precisions).mean(axis=-1))
+        any_match = sums[..., 2 : 2 + NGRAM_ORDER].any(axis=-1)
+        return np.where(any_match, 100 * self.brevity_penalty(sums) * mean, 0.0)
+
+
+class ChrfMetric(SacrebleuMetric):
+    """Character F-score (chrF2). Statistics: for n = 1 to 6 the n-grams here, in the reference, and in both."""
+
+    name = "chrF"
+
+    def make(self, references: Sequence[str]) -> CHRF:
+        """ChrF with its defaults."""
+        return CHRF(references=[references])
+
+    def score(self, sums: FloatArray) -> FloatArray:
+        """The F-score of the mean precision and the mean recall over the orders that occur."""
+        here, there, both = sums[..., 0::3], sums[..., 1::3], sums[..., 2::3]
+        occurs = (here > 0) & (there > 0)
+        orders = occurs.sum(axis=-1).astype(np.float64)
+        precision = ratio((ratio(both, here) * occurs).sum(axis=-1), orders)
+        recall = ratio((ratio(both, there) * occurs).sum(axis=-1), orders)
+        weighted = CHRF_BETA_SQUARED * precision + recall
+        return 100 * ratio((1 + CHRF_BETA_SQUARED) * precision * recall, weighted)
+
+
+class TerMetric:
+    """Translation edit rate. Statistics: edits and reference words."""
+
+    name = "TER"
+    higher_is_better = False
+    signature = ""
+
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
+        """Edits after sacrebleu's preprocessing; a translation that several runs agree on is counted once."""
+        metric = TER(references=[references])
+        self.signature = str(metric.get_signature())
+        reference_words = [metric.tokenizer(line.rstrip()).split() for line in references]
+        rows = np.empty((len(runs), len(references), 2))
+        for sentence, reference in enumerate(reference_words):
+            edits: dict[str, int] = {}
+            for run, lines in enumerate(runs):
+                line = lines[sentence]
+                if line not in edits:
+                    edits[line] = count_edits(metric.tokenizer(line.rstrip()).split(), reference)
+                rows[run, sentence] = edits[line], len(reference)
+        return rows
+
+    def score(self, sums: FloatArray) -> FloatArray:
+        """Edits per reference word; with no reference word, 100 if there is any edit."""
+        edits, words = sums[..., 0], sums[..., 1]
+        return 100 * np.where(words > 0, ratio(edits, words), edits > 0)
+
+
+class LengthMetric:
+    """Length of the output in percent of the reference's. Statistics: words here and there."""
+
+    name = "length"
+    higher_is_better = True
+    signature = "words of the output per word of the reference"
+
+    def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
+        """Words as separated by white space."""
+        reference_words = [len(line.split()) for line in references]
+        return np.array(
+            [[(len(line.split()), words) for line, words in zip(run, reference_words, strict=True)] for run in runs],
+            dtype=np.float64,
+        )
+
+    def score(self, sums: FloatArray) -> FloatArray:
+        """The ratio of the lengths."""
+        return 100 * ratio(sums[..., 0], sums[..., 1])

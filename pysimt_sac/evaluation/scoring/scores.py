@@ -1,0 +1,135 @@
+"""Scores of system outputs against a reference: what `pysimt-sac score` shows."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.evaluation.scoring.meteor import MeteorMetric, MeteorUnavailableError
+from pysimt_sac.evaluation.scoring.metrics import (
+    BleuMetric,
+    ChrfMetric,
+    CorpusMetric,
+    FloatArray,
+    Hypotheses,
+    LengthMetric,
+    TerMetric,
+)
+from pysimt_sac.evaluation.scoring.texts import UNKNOWN
+
+METRIC_NAMES = ("bleu", "chrf", "ter", "meteor", "length")
+
+
+@dataclass(frozen=True)
+class MetricScore:
+    """One metric's score of one text."""
+
+    metric: str
+    value: float
+    higher_is_better: bool
+    signature: str
+
+
+@dataclass(frozen=True)
+class TextScores:
+    """All scores of one text, and how often it says that it does not know."""
+
+    name: str
+    sentences: int
+    scores: tuple[MetricScore, ...]
+    length_ratio: float
+    words: int
+    unknown_words: int
+    unknown_sentences: int
+
+    def __getitem__(self, metric: str) -> float:
+        """The score of a metric by its name."""
+        return next(score.value for score in self.scores if score.metric == metric)
+
+
+@dataclass(frozen=True)
+class MetricChoice:
+    """The metrics to use, and a line on each that was wanted but cannot be had."""
+
+    metrics: tuple[CorpusMetric, ...]
+    missing: tuple[str, ...] = ()
+
+
+def choose_metrics(
+    names: Sequence[str] = METRIC_NAMES,
+    tokenize: str = "none",
+    language: str | None = None,
+    meteor_jar: Path | None = None,
+) -> MetricChoice:
+    """Make the named metrics; METEOR is left out, with the reason, where it cannot run."""
+    metrics: list[CorpusMetric] = []
+    missing: list[str] = []
+    for name in dict.fromkeys(names):
+        match name:
+            case "bleu":
+                metrics.append(BleuMetric(tokenize))
+            case "chrf":
+                metrics.append(ChrfMetric())
+            case "ter":
+                metrics.append(TerMetric())
+            case "length":
+                metrics.append(LengthMetric())
+            case "meteor":
+                try:
+                    metrics.append(MeteorMetric(language, meteor_jar))
+                except MeteorUnavailableError as reason:
+                    missing.append(f"METEOR is left out: {reason}")
+            case _:
+                raise UserError(f"no metric {name!r}", "--metrics", did_you_mean(name, METRIC_NAMES))
+    if not metrics:
+        raise UserError("no metric is left", "--metrics", "; ".join(missing))
+    return MetricChoice(tuple(metrics), tuple(missing))
+
+
+def collect_statistics(
+    metrics: Sequence[CorpusMetric], runs: Hypotheses, references: Sequence[str]
+) -> list[FloatArray]:
+    """Each metric's statistics of all runs; in threads, so that METEOR's Java works while Python counts the rest."""
+    with ThreadPoolExecutor(len(metrics)) as pool:
+        return list(pool.map(lambda metric: metric.statistics(runs, references), metrics))
+
+
+def score_texts(
+    references: Sequence[str],
+    texts: Sequence[Sequence[str]],
+    names: Sequence[str],
+    metrics: Sequence[CorpusMetric] | None = None,
+) -> list[TextScores]:
+    """Score several outputs against the same references, by default with all metrics that need no Java."""
+    chosen = choose_metrics().metrics if metrics is None else metrics
+    counted = collect_statistics(chosen, texts, references)
+    per_metric = [metric.score(own.sum(axis=1)) for metric, own in zip(chosen, counted, strict=True)]
+    lengths = LengthMetric()
+    ratios = lengths.score(lengths.statistics(texts, references).sum(axis=1)) / 100
+    results = []
+    for number, (name, lines) in enumerate(zip(names, texts, strict=True)):
+        scores = tuple(
+            MetricScore(metric.name, float(values[number]), metric.higher_is_better, metric.signature)
+            for metric, values in zip(chosen, per_metric, strict=True)
+        )
+        unknown = [line.split().count(UNKNOWN) for line in lines]
+        results.append(
+            TextScores(
+                name=name,
+                sentences=len(lines),
+                scores=scores,
+                length_ratio=float(ratios[number]),
+                words=sum(len(line.split()) for line in lines),
+                unknown_words=sum(unknown),
+                unknown_sentences=sum(map(bool, unknown)),
+            )
+        )
+    return results
+
+
+def score_text(
+    references: Sequence[str], hypothesis: Sequence[str], metrics: Sequence[CorpusMetric] | None = None
+) -> TextScores:
+    """Score one output."""
+    return score_texts(references, [hypothesis], ["hypothesis"], metrics)[0]

@@ -1,0 +1,134 @@
+"""Is a difference real? Bootstrap and stratified approximate randomisation on sufficient statistics.
+
+Pure arithmetic on arrays: nothing here knows a metric or a file. Statistics have the shape (runs, sentences,
+statistics); `score` maps sums of them, whatever the leading axes, to scores (several metrics at once if it likes).
+A resampled test set is a row of weights, so that all sums of a resampling are one matrix product. Resamplings are
+drawn in blocks of bounded size, from a seed, and the counts that are summed are whole numbers, so that every machine
+gets the same result.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pysimt_sac.evaluation.scoring.metrics import FloatArray
+
+Drawn = npt.NDArray[np.uint8]
+ScoreFunction = Callable[[FloatArray], FloatArray]
+
+BLOCK_NUMBERS = 8_000_000  # numbers drawn at a time: about 100 MB with what is made of them
+EXACT_IN_SINGLE = 2**24  # whole numbers up to here are exact in single precision
+SIGNIFICANT = 0.05  # what tables mark with a star
+TIE = 1e-9  # scores nearer than this are equal; far below anything a test set can show
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How often to resample, and from which seed."""
+
+    shuffles: int = 10_000
+    bootstrap: int = 1_000
+    seed: int = 1
+
+
+def blocks(total: int, numbers_each: int) -> Iterator[int]:
+    """Split a number of resamplings into blocks that fit into memory."""
+    size = max(1, BLOCK_NUMBERS // max(1, numbers_each))
+    for start in range(0, total, size):
+        yield min(size, total - start)
+
+
+def summing_type(statistics: FloatArray, weight: int) -> type[np.floating]:
+    """Single precision, twice as fast, where all sums are exact in it; else double."""
+    largest = float(np.abs(statistics).max(initial=0.0)) * weight
+    whole = bool((statistics == np.rint(statistics)).all())
+    return np.float32 if whole and largest < EXACT_IN_SINGLE else np.float64
+
+
+def bootstrap_scores(statistics: FloatArray, score: ScoreFunction, samples: int, seed: int) -> FloatArray:
+    """Scores of every run on test sets drawn with replacement, the same ones for all runs: (samples, runs, ...)."""
+    runs, sentences, columns = statistics.shape
+    dtype = summing_type(statistics, sentences)
+    table = statistics.transpose(1, 0, 2).reshape(sentences, runs * columns).astype(dtype)
+    random = np.random.default_rng([seed, 0])
+    scores = []
+    for count in blocks(samples, sentences):
+        drawn = random.integers(sentences, size=(count, sentences))
+        drawn += sentences * np.arange(count)[:, None]
+        weights = np.bincount(drawn.ravel(), minlength=count * sentences).reshape(count, sentences).astype(dtype)
+        scores.append(score((weights @ table).astype(np.float64).reshape(count, runs, columns)))
+    return np.concatenate(scores)
+
+
+def draw_swaps(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> Drawn:
+    """For each shuffle, sentence and run, whether the baseline's output or the system's goes to the first side."""
+    swapped = random.integers(2, size=(shuffles, sentences, runs), dtype=np.uint8)
+    return np.concatenate([1 - swapped, swapped], axis=2)
+
+
+def draw_subsets(random: np.random.Generator, shuffles: int, sentences: int, first: int, total: int) -> Drawn:
+    """For each shuffle and sentence, which `first` of the `total` pooled outputs go to the first side.
+
+    Every subset is equally likely: one output after the other is taken with the probability that the places left
+    bear to the outputs left.
+    """
+    drawn = np.empty((shuffles, sentences, total), np.uint8)
+    places = np.full((shuffles, sentences), first, dtype=np.uint16)
+    for position in range(total):
+        taken = random.integers(total - position, size=places.shape, dtype=np.uint16) < places
+        drawn[:, :, position] = taken
+        places -= taken
+    return drawn
+
+
+def randomisation_p(
+    baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, shuffles: int, seed: int
+) -> list[FloatArray]:
+    """Two-sided p for each system against the baseline.
+
+    Stratified approximate randomisation as MultEval does it: in each shuffle, for every sentence and run, the outputs
+    of the two systems change places or not, by the toss of a coin; a system's score is that of its runs put end to
+    end. p is the share of shuffles, the real systems counted as one of them, that differ at least as much as these do.
+    (MultEval counts ties as smaller, so that its p for two equal systems is 0; here it is 1.) Where the numbers of
+    runs differ, there are no pairs to swap: each sentence's outputs are pooled and dealt out anew instead.
+
+    Systems with the same number of runs share their shuffles, which saves most of the time.
+    """
+    p_values: list[FloatArray | None] = [None] * len(systems)
+    for runs in sorted({len(system) for system in systems}):
+        members = [number for number, system in enumerate(systems) if len(system) == runs]
+        found = shared_randomisation(baseline, [systems[number] for number in members], score, shuffles, seed)
+        for number, p in zip(members, found, strict=True):
+            p_values[number] = p
+    return [p for p in p_values if p is not None]
+
+
+def shared_randomisation(
+    baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, shuffles: int, seed: int
+) -> list[FloatArray]:
+    """`randomisation_p` for systems that all have the same number of runs."""
+    first, sentences, columns = baseline.shape
+    pooled = [np.concatenate([baseline, system]) for system in systems]
+    total = len(pooled[0])
+    dtype: type[np.floating] = np.float32
+    if any(summing_type(statistics, sentences * total) is np.float64 for statistics in pooled):
+        dtype = np.float64
+    tables = [both.transpose(1, 0, 2).reshape(sentences * total, columns).astype(dtype) for both in pooled]
+    totals = [both.sum(axis=(0, 1)) for both in pooled]
+    observed = [np.abs(score(baseline.sum(axis=(0, 1))) - score(system.sum(axis=(0, 1)))) for system in systems]
+    as_large = [np.zeros(np.shape(difference)) for difference in observed]
+
+    random = np.random.default_rng([seed, 1, total])
+    for count in blocks(shuffles, sentences * total):
+        if total == 2 * first:
+            drawn = draw_swaps(random, count, sentences, first)
+        else:
+            drawn = draw_subsets(random, count, sentences, first, total)
+        assigned = drawn.reshape(count, sentences * total).astype(dtype)
+        for number, table in enumerate(tables):
+            sums = (assigned @ table).astype(np.float64)
+            difference = np.abs(score(sums) - score(totals[number] - sums))
+            as_large[number] += (difference >= observed[number] - TIE).sum(axis=0)
+    return [(larger + 1) / (shuffles + 1) for larger in as_large]

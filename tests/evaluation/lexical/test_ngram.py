@@ -1,0 +1,130 @@
+"""The n-gram model: by hand, against a second computation from the definition, and against KenLM's figures."""
+
+import itertools
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from pysimt_sac.corpora.demo import generate
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.lexical.ngram import END, NgramModel, estimate_discounts
+
+
+def test_a_bigram_model_by_hand():
+    # Sentences: <s> a b </s> and <s> a </s>. Bigrams: <s>a 2, ab 1, b</s> 1, a</s> 1; too few for estimated discounts,
+    # so 0.5, 1 and 1.5 are taken from counts of 1, 2 and more.
+    model = NgramModel(["a b", "a"], order=2)
+    assert model.estimated == [False, False]
+    # Unigrams count preceding words: a 1 (<s>), b 1 (a), </s> 2 (b, a); 4 in all; 0.5 + 0.5 + 1 = 2 is left over, and
+    # goes to a, b, </s> and the unknown word in equal parts.
+    unigram = {"a": 0.5 / 4 + 2 / 4 / 4, "b": 0.5 / 4 + 2 / 4 / 4, END: 1 / 4 + 2 / 4 / 4, "?": 2 / 4 / 4}
+    for word, expected in unigram.items():
+        assert model.probability(word, []) == pytest.approx(expected)
+    assert sum(unigram.values()) == 1
+    # After a: b 1 and </s> 1, of each 0.5 is left over.
+    assert model.probability("b", ["a"]) == pytest.approx(0.5 / 2 + 1 / 2 * unigram["b"])
+    assert model.probability("a", ["a"]) == pytest.approx(1 / 2 * unigram["a"])
+    # After <s>: a 2, of which 1 is left over.
+    assert model.probability("a", ["<s>"]) == pytest.approx(1 / 2 + 1 / 2 * unigram["a"])
+    # After a word that was never seen: as without any.
+    assert model.probability("b", ["?"]) == pytest.approx(unigram["b"])
+    found = model.perplexity(["a ?"])
+    after_begin, unknown = 1 / 2 + unigram["a"] / 2, unigram["?"] / 2
+    product = after_begin * unknown * unigram[END]
+    assert found.all == pytest.approx(product ** (-1 / 3))
+    assert found.known == pytest.approx((after_begin * unigram[END]) ** (-1 / 2))
+
+
+def test_discounts_by_hand():
+    counts = [1] * 10 + [2] * 4 + [3] * 3 + [4] * 2 + [9]
+    y = 10 / 18
+    expected = (1 - 2 * y * 4 / 10, 2 - 3 * y * 3 / 4, 3 - 4 * y * 2 / 3)
+    assert estimate_discounts(counts) == pytest.approx(expected)
+    assert estimate_discounts([1, 2, 4]) is None  # nothing occurs three times
+    assert estimate_discounts([1] * 10 + [2] * 2 + [3] * 30 + [4]) is None  # the second would be negative
+
+
+def zipf_text(sentences, seed):
+    rng = random.Random(seed)
+    words = [f"w{number}" for number in range(60)]
+    weights = [1 / (number + 1) for number in range(60)]
+    return [" ".join(rng.choices(words, weights, k=rng.randint(1, 9))) for _ in range(sentences)]
+
+
+class ByDefinition:
+    """Chen and Goodman's formulas, evaluated anew for every question, in fractions."""
+
+    def __init__(self, lines, order):
+        self.order = order
+        self.grams = Counter()
+        for line in lines:
+            words = ["<s>", *line.split(), "</s>"]
+            for length in range(1, order + 1):
+                self.grams.update(tuple(words[i : i + length]) for i in range(len(words) - length + 1))
+        self.words = sorted({gram[0] for gram in self.grams if len(gram) == 1} - {"<s>"})
+        self.cache = {}
+
+    def count(self, gram):
+        if len(gram) == self.order or gram[0] == "<s>":
+            return self.grams[gram]
+        return sum(self.grams[(word, *gram)] > 0 for word in ["<s>", *self.words])
+
+    def discounts(self, length):
+        if length not in self.cache:
+            seen = [gram for gram in self.grams if len(gram) == length and gram != ("<s>",)]
+            n = Counter(self.count(gram) for gram in seen)
+            y = Fraction(n[1], n[1] + 2 * n[2])
+            self.cache[length] = [Fraction(0)] + [k - (k + 1) * y * Fraction(n[k + 1], n[k]) for k in (1, 2, 3)]
+        return self.cache[length]
+
+    def probability(self, word, history):
+        lower = self.probability(word, history[1:]) if history else Fraction(1, len(self.words) + 1)
+        counts = {other: self.count((*history, other)) for other in self.words}
+        total = sum(counts.values())
+        if not total:
+            return lower
+        discount = self.discounts(len(history) + 1)
+        own = counts.get(word, 0)
+        left = sum(discount[min(count, 3)] for count in counts.values())
+        return (own - discount[min(own, 3)] + left * lower) / total
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_agrees_with_the_definition(order):
+    lines = zipf_text(150, seed=3)
+    model, oracle = NgramModel(lines, order), ByDefinition(lines, order)
+    assert all(model.estimated)
+    for line in [*lines[:5], "w0 new w1 w59", ""]:
+        words = ["<s>", *line.split(), "</s>"]
+        for (word, log), place in zip(model.sentence_logs(line), itertools.count(1)):
+            history = tuple(words[max(0, place - order + 1) : place])
+            assert word == words[place]
+            assert log == pytest.approx(math.log(oracle.probability(words[place], history)))
+
+
+@pytest.mark.parametrize("history", [(), ("<s>",), ("w0",), ("<s>", "w1"), ("w3", "w0"), ("never", "seen")])
+def test_probabilities_sum_to_one(history):
+    model = NgramModel(zipf_text(300, seed=1), 3)
+    everything = [*model.vocabulary, "an unknown word"]
+    assert math.fsum(model.probability(word, history) for word in everything) == pytest.approx(1)
+
+
+def test_kenlm_gives_the_same_perplexities():
+    # Of KenLM, on the files that `pysimt-sac prepare demo` writes:
+    # lmplz -o 3 < train.en > model.arpa; query -v summary model.arpa < test_ood.en
+    corpus = generate(seed=1)
+    english = {split: [caption.english for caption in captions] for split, captions in corpus.items()}
+    found = NgramModel(english["train"], 3).perplexity(english["test_ood"])
+    assert found.all == pytest.approx(16.867258040091425, rel=1e-5)
+    assert found.known == pytest.approx(15.11168897327596, rel=1e-5)
+
+
+def test_nothing_to_learn_from():
+    for lines in ([], ["", "  "]):
+        with pytest.raises(UserError, match="no words"):
+            NgramModel(lines)
+    with pytest.raises(UserError, match="no order"):
+        NgramModel(["a"], 0)

@@ -1,0 +1,98 @@
+"""Figures: where points are drawn, and that nothing a name contains can harm."""
+
+import math
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.report.figures import (
+    Axis,
+    Figure,
+    Series,
+    make_axis,
+    number_label,
+    round_step,
+    save_figure,
+    standalone_svg,
+    svg,
+    thin_out,
+)
+
+
+def test_places_on_a_linear_axis():
+    axis = Axis(10, 20, 100, 0)
+    assert [axis.place(value) for value in (10, 15, 20)] == [100, 50, 0]
+    assert axis.ticks() == [10, 12, 14, 16, 18, 20]
+
+
+def test_zero_has_a_place_on_a_logarithmic_axis():
+    axis = Axis(0, 999, 0, 3, log=True)
+    assert axis.place(0) == 0
+    assert axis.place(9) == pytest.approx(1)
+    assert axis.place(999) == pytest.approx(3)
+    assert axis.ticks() == [0, 1, 10, 100]
+
+
+def test_equal_values_still_have_an_axis():
+    axis = make_axis([0.001, 0.001], 0, 1)
+    assert axis.low < 0.001 < axis.high
+    assert axis.place(0.001) == pytest.approx(0.5)
+    assert make_axis([], 0, 1).place(0.5) == 0.5
+
+
+@pytest.mark.parametrize(("step", "rounded"), [(0.9, 1), (1, 1), (1.1, 2), (3, 5), (7, 10), (0.03, 0.05), (400, 500)])
+def test_steps_are_round(step, rounded):
+    assert round_step(step) == pytest.approx(rounded)
+
+
+@pytest.mark.parametrize(
+    ("value", "label"), [(0, "0"), (0.00095, "0.00095"), (12.5, "12.5"), (1500, "1500"), (30000, "30k"), (2e6, "2M")]
+)
+def test_labels_are_short(value, label):
+    assert number_label(value) == label
+
+
+def test_thinning_keeps_ends_and_peaks():
+    points = [(float(x), 1.0) for x in range(10_000)]
+    points[5_001] = (5001.0, 99.0)
+    points[7_003] = (7003.0, -99.0)
+    kept = thin_out(points, 200)
+    assert len(kept) < 250
+    assert {points[0], points[-1], points[5_001], points[7_003]} <= set(kept)
+    assert kept == sorted(kept)
+    assert thin_out(points[:10]) == points[:10]
+
+
+def test_svg_is_well_formed_and_escaped():
+    nasty = '<script>alert("x")</script> & co'
+    figure = Figure(nasty, nasty, nasty, (Series(nasty, ((0, 1), (1, math.nan), (2, 3))), Series("one", ((1, 2),))))
+    for text in (svg(figure), standalone_svg(figure)):
+        root = ElementTree.fromstring(text)
+        names = {element.tag.split("}")[1] for element in root.iter()}
+        assert "script" not in names
+        assert {"polyline", "circle", "text"} <= names
+    line = next(e for e in ElementTree.fromstring(svg(figure)).iter() if e.get("class") == "line s0")
+    assert len(line.get("points").split()) == 2  # what is not a number is left out
+
+
+def test_files(tmp_path):
+    figure = Figure("t", "x", "y", (Series("a", ((0, 0), (1, 100))), Series("b", ((1, 5),))), log_y=True)
+    save_figure(figure, tmp_path / "f.svg")
+    assert ElementTree.parse(tmp_path / "f.svg").getroot().tag.endswith("svg")
+    with pytest.raises(UserError, match=r"\.svg or \.png"):
+        save_figure(figure, tmp_path / "f.jpg")
+
+
+def test_png(tmp_path):
+    pytest.importorskip("matplotlib", reason="PNG files are drawn by matplotlib")
+    figure = Figure("t", "x", "y", (Series("a", ((0, 0), (1, 100))), Series("b", ((1, 5),))), log_y=True)
+    save_figure(figure, tmp_path / "f.png")
+    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_a_png_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    with pytest.raises(UserError, match=r"needs matplotlib.*pysimt_sac\[figures\]"):
+        save_figure(Figure("t", "x", "y", ()), tmp_path / "f.png")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,177 @@
+"""The report: what is gathered, what is computed, and a page in which nothing can do harm."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.report.data import analyse, curve_figures
+from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, gather, name_runs
+from pysimt_sac.evaluation.report.page import render_page
+from pysimt_sac.evaluation.report.run_folder import FilterChain, RunFolder
+from pysimt_sac.evaluation.scoring.metrics import BleuMetric
+from tests.evaluation.report.reporting import NASTY, NASTY_NAME, QUICK, make_report, make_request, write
+
+
+class Reader(HTMLParser):
+    """Collects elements and the texts of scripts."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.scripts, self.inside = [], [], False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.inside = tag == "script"
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.scripts.append(data)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return make_report(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def page(data):
+    return render_page(data, title=f"A {NASTY} title")
+
+
+def test_the_page_holds_all_texts_exactly(data, page):
+    content, _ = Reader(page).scripts
+    (one,) = json.loads(content)["sets"]
+    assert one["source"][2] == one["reference"][2] == one["outputs"][1][2] == NASTY
+    assert one["systems"] == ["base", NASTY_NAME, "third"]
+    assert one == json.loads(json.dumps(data.sets[0].browser))
+    assert len(one["scores"]) == 3
+    assert all(score == pytest.approx(100) for score in (row[2] for row in one["scores"]))
+    case = one["cases"][1]
+    assert (case["line"], case["word"], case["correct"], case["wrong"]) == (10, "bank", ["ufer"], ["bank"])
+    assert case["verdicts"] == [-1, 1, 1]
+
+
+def test_texts_cannot_become_elements(page):
+    reader = Reader(page)
+    names = [tag for tag, _ in reader.elements]
+    assert names.count("script") == 2
+    assert "i" not in names  # the system's name
+    assert "harm" not in reader.scripts[1]
+    assert page.count("<!--") == 0
+
+
+def test_the_page_needs_nothing_from_elsewhere(page):
+    reader = Reader(page)
+    for _, attributes in reader.elements:
+        assert "style" not in attributes  # the policy would block it
+        assert not [name for name in attributes if name.startswith("on")]
+        for name in ("src", "href"):
+            assert attributes.get(name, "#").startswith(("#", "data:,"))
+    addresses = set(re.findall(r"https?://[^\s\"'<]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, not an address
+
+
+def test_the_policy_allows_nothing_but_the_page_itself(page):
+    policy = next(attributes["content"] for _, attributes in Reader(page).elements if "http-equiv" in attributes)
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "*" not in policy
+
+
+def test_significance_marks_and_accuracy_are_those_of_compare_and_lexical(data, page):
+    (one,) = data.sets
+    third = one.comparison["BLEU"].systems[2]
+    assert third.against_baseline.p <= 0.05
+    assert f"<td><b>{third.average:.2f}</b></td>" in page  # the best
+    assert f"<td>{third.against_baseline.difference:+.2f}</td>" in page
+    assert f"<td>{third.against_baseline.p:.4f}*</td>" in page
+    assert one.lexical.systems[0].all.lta == 0
+    assert one.lexical.systems[2].all.lta == 100
+    assert 'data-word="bank"' in page
+
+
+def test_every_table_has_a_caption_and_every_figure_a_name(page):
+    reader = Reader(page)
+    names = [tag for tag, _ in reader.elements]
+    assert names.count("table") == names.count("caption") >= 4
+    for tag, attributes in reader.elements:
+        if tag == "svg" and attributes["class"] == "figure":
+            assert attributes["role"] == "img"
+            assert attributes["aria-label"]
+
+
+def test_without_training_text_and_ambiguous_words_the_rest_is_shown(tmp_path):
+    full = make_request(tmp_path, 20, ["one"])
+    request = ReportRequest(outputs=full.outputs, sources=full.sources, references=full.references)
+    data = analyse(gather(request), [BleuMetric()], QUICK)
+    shown = render_page(data)
+    assert 'id="scores"' in shown
+    assert 'id="lexical"' not in shown
+    assert 'id="frequency"' not in shown
+    assert 'id="curves"' not in shown
+    assert data.figures() == []
+
+
+def test_curves_of_one_system_look_alike(tmp_path):
+    def run(**curves):
+        return RunFolder(tmp_path, {}, FilterChain([]), {}, curves)
+
+    systems = [
+        ReportSystem("a", (run(val_BLEU=((1, 2.0),)), run(val_BLEU=((1, 3.0),), rl_actor_entropy=((1, 1.0),)))),
+        ReportSystem("b", (run(val_BLEU=((1, 4.0),), lr=((1, 0.1),)),)),
+    ]
+    figures = {named.file: named for named in curve_figures(systems)}
+    assert list(figures) == ["curve-val_BLEU", "curve-lr", "curve-rl_actor_entropy"]
+    assert [named.section for named in figures.values()] == ["validation", "training", "health"]
+    bleu = figures["curve-val_BLEU"].figure
+    assert [line.name for line in bleu.series] == ["a", "a", "b"]
+    assert [bleu.style_of(number) for number in range(3)] == [0, 0, 1]
+    assert figures["curve-rl_actor_entropy"].figure.style_of(0) == 0
+    assert [named.caption for named in figures.values()] == ["Validation BLEU", "Learning rate", "Actor entropy"]
+
+
+def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_others_keep_their_looks(tmp_path):
+    full = make_request(tmp_path, 20, ["one", "two", "three"])
+    outputs = {**full.outputs, ("one", "more"): full.outputs["one", "test"]}
+    outputs["three", "more"] = full.outputs["three", "test"]
+    files = {"test": full.sources["test"], "more": full.sources["test"]}
+    references = {"test": full.references["test"], "more": full.references["test"]}
+    given = gather(ReportRequest(outputs=outputs, sources=files, references=references, training=full.training))
+    assert "more: 'two' has no translation of it" in given.warnings
+    test, more = analyse(given, [BleuMetric()], QUICK).sets
+    assert more.browser["systems"] == ["one", "three"]
+    looks = [
+        {line.name: named.figure.style_of(number) for number, line in enumerate(named.figure.series)}
+        for named in (test.figures[0], more.figures[0])
+    ]
+    assert looks[1] == {name: style for name, style in looks[0].items() if name != "two"}
+
+
+def test_names_of_runs(tmp_path):
+    folder = tmp_path / "demo=1"
+    folder.mkdir()
+    assert name_runs([f"SAC={folder}", str(folder), "SAC=x"])[:2] == (("SAC", folder), ("demo=1", folder))
+    with pytest.raises(UserError, match="two runs are called 'x'"):
+        name_runs(["a/x", "b/x"])
+
+
+def test_what_cannot_be_reported(tmp_path):
+    with pytest.raises(UserError, match="nothing to report"):
+        gather(ReportRequest())
+    full = make_request(tmp_path, 20, ["one", "two"])
+    with pytest.raises(UserError, match=r"no test set is left.*--src test=FILE"):
+        gather(ReportRequest(outputs=full.outputs))
+    extra = {**full.outputs, ("two", "more"): full.outputs["two", "test"]}
+    given = gather(ReportRequest(outputs=extra, sources=full.sources, references=full.references))
+    assert [one.name for one in given.sets] == ["test"]
+    assert any("more: left out, because the first system, 'one', has no translation" in text for text in given.warnings)
+    short = {"test": write(tmp_path / "short", ["x"])}
+    with pytest.raises(UserError, match="has 1 lines, but the reference"):
+        gather(ReportRequest(outputs=full.outputs, sources=short, references=full.references))

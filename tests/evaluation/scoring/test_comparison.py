@@ -1,0 +1,115 @@
+"""MultEval's columns, by hand and on its own example."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation import Resampling, System, choose_metrics, compare_systems
+from pysimt_sac.evaluation.scoring.comparison import compare_statistics
+
+QUICK = Resampling(shuffles=200, bootstrap=100, seed=1)
+
+
+class Points:
+    """Statistics (points, sentences), the score being points per sentence."""
+
+    name, higher_is_better, signature = "points", True, "none"
+
+    def score(self, sums):
+        return sums[..., 0] / sums[..., 1]
+
+
+def test_columns_by_hand():
+    runs = np.array([[1.0, 3, 2, 4], [2, 4, 3, 5], [5, 3, 4, 6]])  # two runs of the baseline, one of the system
+    statistics = np.stack([runs, np.ones_like(runs)], axis=-1)
+    (part,) = compare_statistics([statistics], [Points()], [("base", 2), ("new", 1)], Resampling(2000, 5000, 1))
+    base, new = part.systems
+    assert base.runs == (2.5, 3.5)
+    assert base.average == 3.0
+    assert base.s_test == pytest.approx(np.sqrt(0.5))  # with n - 1
+    # Both runs have the same variance, 1.25, so the mean of four drawn sentences has sqrt(1.25 / 4).
+    assert base.s_sel == pytest.approx(np.sqrt(1.25 / 4), rel=0.05)
+    assert base.against_baseline is None
+    assert (new.average, new.s_test) == (4.5, None)
+    against = new.against_baseline
+    assert against.difference == 1.5
+    assert (against.runs_won, against.run_pairs) == (2, 2)
+    assert against.interval.low <= 1.5 <= against.interval.high
+
+
+def test_scores_are_sacrebleus_and_a_seed_repeats_everything(references, output):
+    baseline, system = System("a", (output(1), output(2))), System("b", (output(3, 0.1), output(4, 0.1)))
+    metrics = choose_metrics(["bleu", "ter"]).metrics
+    first = compare_systems(references, baseline, [system], metrics, QUICK, test_set="demo")
+    expected = [BLEU(tokenize="none", force=True).corpus_score(run, [references]).score for run in system.runs]
+    assert first["BLEU"].systems[1].runs == pytest.approx(expected)
+    assert first["BLEU"].systems[1].against_baseline.runs_won == 4
+    assert first["TER"].systems[1].against_baseline.runs_won == 4  # lower is better
+    assert first["TER"].systems[1].against_baseline.difference < 0
+    assert (first.test_set, first.sentences, first.left_out) == ("demo", 300, 0)
+    assert compare_systems(references, baseline, [system], metrics, QUICK, test_set="demo") == first
+    other = compare_systems(references, baseline, [system], metrics, Resampling(200, 100, seed=2))
+    assert other["BLEU"].systems[0].s_sel != first["BLEU"].systems[0].s_sel
+
+
+def test_sentences_with_unknown_words_can_be_left_out():
+    references = ["a b c d", "e f g h", "i j k l"]
+    clean, spoilt = ("a b c d", "e f x h", "i j k l"), ("a b c d", "e <unk> g h", "i j k l")
+    metrics = choose_metrics(["bleu"]).metrics
+    result = compare_systems(references, System("a", (clean,)), [System("b", (spoilt,))], metrics, QUICK, True)
+    assert (result.sentences, result.left_out) == (2, 1)
+    assert [system.average for system in result["BLEU"].systems] == pytest.approx([100, 100])
+    all_spoilt = ("<unk>",) * 3
+    with pytest.raises(UserError, match="every sentence"):
+        compare_systems(references, System("a", (all_spoilt,)), [], metrics, QUICK, True)
+
+
+def test_systems_that_cannot_be_compared_are_refused():
+    references = ["a", "b"]
+    good = System("a", (("a", "b"),))
+    with pytest.raises(UserError, match="two systems are called 'a'"):
+        compare_systems(references, good, [good])
+    with pytest.raises(UserError, match="a run of 'b': has 1 lines, but the reference has 2"):
+        compare_systems(references, good, [System("b", (("a",),))])
+    with pytest.raises(UserError, match="'b' has no runs"):
+        compare_systems(references, good, [System("b", ())])
+
+
+def multeval_example() -> Path | None:
+    """MultEval's `example` folder, which is not ours to include."""
+    folder = os.environ.get("PYSIMT_SAC_MULTEVAL")
+    return Path(folder) if folder else None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(multeval_example() is None, reason="set PYSIMT_SAC_MULTEVAL to MultEval's example folder")
+def test_multevals_published_example():
+    folder = multeval_example()
+
+    def read(name):
+        return tuple((folder / name).read_text(encoding="utf-8").rstrip("\n").split("\n"))
+
+    def system(name):
+        return System(name, tuple(read(f"hyps.lc.tok.en.{name}.opt{run}") for run in range(3)))
+
+    references = read("refs.test2010.lc.tok.en.0")
+    metrics = choose_metrics(["bleu", "ter", "length"]).metrics
+    result = compare_systems(references, system("baseline"), [system("sys1")], metrics)
+
+    def shown(metric, number):
+        found = result[metric].systems[number]
+        return tuple(f"{value:.1f}" for value in (found.average, found.s_sel, found.s_test))
+
+    assert shown("BLEU", 0) == ("18.5", "0.3", "0.1")
+    assert shown("BLEU", 1) == ("18.8", "0.3", "0.3")
+    assert f"{result['BLEU'].systems[1].against_baseline.p:.2f}" == "0.00"
+    assert shown("TER", 0) == ("65.7", "0.4", "0.2")
+    assert shown("TER", 1) == ("64.8", "0.4", "0.6")
+    assert f"{result['TER'].systems[1].against_baseline.p:.2f}" == "0.00"
+    assert shown("length", 0) == ("107.5", "0.4", "0.1")
+    assert shown("length", 1) == ("107.7", "0.3", "0.7")
+    assert result["length"].systems[1].against_baseline.p == pytest.approx(0.09, abs=0.015)

@@ -1,0 +1,185 @@
+"""Resampling against exact enumeration, against sacrebleu's tests, and against the clock."""
+
+import itertools
+import os
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest
+
+from pysimt_sac.evaluation import System, choose_metrics, compare_systems
+from pysimt_sac.evaluation.scoring import significance
+from pysimt_sac.evaluation.scoring.metrics import BleuMetric, ChrfMetric, TerMetric
+from pysimt_sac.evaluation.scoring.significance import (
+    blocks,
+    bootstrap_scores,
+    draw_subsets,
+    randomisation_p,
+    summing_type,
+)
+
+SACREBLEUS = [
+    pytest.param(BleuMetric(), lambda: BLEU(tokenize="none", force=True), id="BLEU"),
+    pytest.param(ChrfMetric(), CHRF, id="chrF"),
+    pytest.param(TerMetric(), TER, id="TER"),
+]
+
+
+def mean_score(sums):
+    """Points per sentence, of statistics (points, sentences)."""
+    return sums[..., 0] / sums[..., 1]
+
+
+def with_ones(points):
+    return np.stack([points, np.ones_like(points)], axis=-1)
+
+
+def exact_p(baseline, system):
+    """Two-sided p over all ways to swap runs sentence by sentence."""
+    runs, sentences = baseline.shape[:2]
+    observed = abs(baseline.mean() - system.mean())
+    differences = []
+    for swaps in itertools.product([False, True], repeat=runs * sentences):
+        swapped = np.array(swaps).reshape(runs, sentences)
+        first, second = np.where(swapped, system, baseline), np.where(swapped, baseline, system)
+        differences.append(abs(first.mean() - second.mean()))
+    return np.mean(np.array(differences) >= observed - 1e-9)
+
+
+@pytest.mark.parametrize(("runs", "sentences"), [(1, 6), (2, 5), (3, 4)])
+def test_p_is_that_of_all_swaps(runs, sentences):
+    random = np.random.default_rng(runs)
+    baseline, system = random.integers(0, 9, (2, runs, sentences)).astype(float)
+    shuffles = 40_000
+    p = randomisation_p(with_ones(baseline), [with_ones(system)], mean_score, shuffles, seed=3)[0]
+    expected = exact_p(baseline, system)
+    assert float(p) == pytest.approx(expected, abs=5 * np.sqrt(0.25 / shuffles))
+
+
+def test_with_unequal_runs_p_is_that_of_all_subsets():
+    baseline, system = np.array([[1.0, 5, 2]]), np.array([[4.0, 6, 2], [3, 9, 5]])
+    pooled = np.concatenate([baseline, system])
+    observed = abs(baseline.mean() - system.mean())
+    differences = []
+    for chosen in itertools.product(range(3), repeat=3):
+        first = pooled[list(chosen), range(3)]
+        differences.append(abs(first.mean() - (pooled.sum() - first.sum()) / 6))
+    shuffles = 40_000
+    p = randomisation_p(with_ones(baseline), [with_ones(system)], mean_score, shuffles, seed=3)[0]
+    expected = np.mean(np.array(differences) >= observed - 1e-9)
+    assert float(p) == pytest.approx(expected, abs=5 * np.sqrt(0.25 / shuffles))
+
+
+def test_every_subset_is_equally_likely():
+    drawn = draw_subsets(np.random.default_rng(1), 3000, 10, 2, 5)
+    assert set(drawn.sum(axis=2).ravel()) == {2}
+    codes, counts = np.unique(drawn.reshape(-1, 5) @ (1 << np.arange(5)), return_counts=True)
+    assert len(codes) == 10
+    assert np.abs(counts - 3000).max() < 5 * np.sqrt(3000)
+
+
+def test_equal_systems_have_p_1_and_opposite_ones_the_smallest():
+    points = np.random.default_rng(0).integers(0, 5, (2, 50)).astype(float)
+    same, better = randomisation_p(with_ones(points), [with_ones(points), with_ones(points + 3)], mean_score, 999, 1)
+    assert float(same) == 1.0
+    assert float(better) == 1 / 1000
+
+
+def test_systems_get_the_same_p_alone_and_in_company():
+    random = np.random.default_rng(5)
+    baseline, one, other, longer = (with_ones(random.integers(0, 9, (runs, 40)).astype(float)) for runs in (2, 2, 2, 3))
+    together = randomisation_p(baseline, [one, longer, other], mean_score, 500, 7)
+    alone = [randomisation_p(baseline, [system], mean_score, 500, 7)[0] for system in (one, longer, other)]
+    assert [float(p) for p in together] == [float(p) for p in alone]
+
+
+def test_bootstrap_agrees_with_theory():
+    points = np.random.default_rng(2).normal(10, 2, (1, 400))
+    scores = bootstrap_scores(with_ones(points), mean_score, 4000, seed=1)
+    assert scores.shape == (4000, 1)
+    assert scores.mean() == pytest.approx(points.mean(), abs=0.01)
+    assert scores.std() == pytest.approx(points.std() / np.sqrt(400), rel=0.06)
+
+
+def test_sums_are_exact_in_single_precision_or_made_in_double():
+    assert summing_type(np.array([[[3.0, 100.0]]]), 1000) is np.float32
+    assert summing_type(np.array([[[3.0, 100_000.0]]]), 1000) is np.float64
+    assert summing_type(np.array([[[0.5]]]), 10) is np.float64
+
+
+def test_blocks_are_bounded_and_complete():
+    sizes = list(blocks(10_000, 6000))
+    assert sum(sizes) == 10_000
+    assert max(sizes) * 6000 <= 8_000_000
+    assert list(blocks(3, 10**9)) == [1, 1, 1]
+
+
+def spread(p, samples):
+    """Five standard deviations of the difference between two estimates of p."""
+    return 5 * np.sqrt(2 * max(p * (1 - p), 1e-4) / samples)
+
+
+@pytest.mark.parametrize("noise", [0.20, 0.215, 0.26])
+@pytest.mark.parametrize(("own", "sacrebleus"), SACREBLEUS)
+def test_one_run_agrees_with_sacrebleus_randomisation(own, sacrebleus, noise, references, output, monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", "1")
+    monkeypatch.setattr(significance, "TIE", -1e-9)  # sacrebleu does not count ties
+    texts = output(1, 0.2), output(2, noise)
+    baseline, system = (own.statistics([text], references) for text in texts)
+    p = float(randomisation_p(baseline, [system], own.score, 10_000, seed=4)[0])
+    test = PairedTest(
+        [("a", texts[0]), ("b", texts[1])], {"metric": sacrebleus()}, [references], "ar", n_samples=10_000
+    )
+    found = next(iter(column[1] for name, column in test()[1].items() if name != "System"))
+    assert p == pytest.approx(found.p_value, abs=spread(p, 10_000))
+
+
+@pytest.mark.parametrize("noise", [0.20, 0.215, 0.26])
+@pytest.mark.parametrize(("own", "sacrebleus"), SACREBLEUS)
+def test_one_run_agrees_with_sacrebleus_bootstrap(own, sacrebleus, noise, references, output, monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", "1")
+    texts, samples = (output(1, 0.2), output(2, noise)), 2000
+    statistics = own.statistics(texts, references)
+    scores = bootstrap_scores(statistics, own.score, samples, seed=4)
+    test = PairedTest(
+        [("a", texts[0]), ("b", texts[1])], {"metric": sacrebleus()}, [references], "bs", n_samples=samples
+    )
+    found = next(iter(column[1] for name, column in test()[1].items() if name != "System"))
+    low, high = np.percentile(scores[:, 1], [2.5, 97.5])
+    assert scores[:, 1].mean() == pytest.approx(found.mean, abs=5 * scores[:, 1].std() * np.sqrt(2 / samples))
+    assert (high - low) / 2 == pytest.approx(found.ci, rel=0.15)
+    # Sacrebleu's p from our samples: how often a difference, less the mean one, exceeds the observed one.
+    observed = np.abs(np.diff(own.score(statistics.sum(axis=1))))[0]
+    differences = np.abs(scores[:, 1] - scores[:, 0])
+    p = float(np.mean(differences - differences.mean() > observed))
+    assert p == pytest.approx(found.p_value, abs=spread(p, samples))
+
+
+@pytest.mark.slow
+def test_ten_thousand_shuffles_of_five_systems_take_seconds_and_bounded_memory(references):
+    random = np.random.default_rng(0)
+    totals = random.integers(3, 20, (15, 1000, 4))
+    statistics = np.concatenate([totals[..., :1], totals[..., :1] + 1, totals // 2, totals], axis=-1).astype(float)
+    metric = BleuMetric()
+    tracemalloc.start()
+    started = time.process_time()
+    bootstrap_scores(statistics, metric.score, 1000, 1)
+    systems = [statistics[first : first + 3] for first in range(0, 15, 3)]
+    randomisation_p(systems[0], systems[1:], metric.score, 10_000, 1)
+    seconds, (_, peak) = time.process_time() - started, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 400e6
+    assert seconds < 10 * (os.cpu_count() or 1)
+
+
+def test_all_metrics_of_choice_can_be_resampled_together(references, output):
+    metrics = choose_metrics(["ter", "bleu"]).metrics
+    one = compare_systems(references, System("a", (output(1),)), [System("b", (output(2),))], metrics)
+    for metric in metrics:
+        alone = compare_systems(references, System("a", (output(1),)), [System("b", (output(2),))], [metric])
+        assert alone[metric.name] == one[metric.name]

@@ -1,0 +1,94 @@
+"""Mistakes with files are caught before they become numbers."""
+
+import re
+
+import pytest
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.scoring.texts import NamedText, check_pair, check_runs, check_texts, read_text, short_names
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def texts(hypothesis, reference):
+    return NamedText("ref", tuple(reference)), NamedText("hyp", tuple(hypothesis))
+
+
+def test_unequal_line_counts_name_both_files_and_counts(tmp_path):
+    reference = read_text(write(tmp_path / "ref.de", ["a", "b", "c"]), "reference")
+    hypothesis = read_text(write(tmp_path / "out.beam6", ["a", "b"]))
+    with pytest.raises(UserError, match=r"out\.beam6: has 2 lines, but the reference .*ref\.de has 3"):
+        check_pair(reference, hypothesis)
+
+
+@pytest.mark.parametrize("lines", [[], ["", "  "]])
+def test_an_empty_hypothesis_is_refused(tmp_path, lines):
+    with pytest.raises(UserError, match="this hypothesis is empty"):
+        read_text(write(tmp_path / "out", lines))
+
+
+def test_empty_lines_are_counted():
+    assert check_pair(*texts(["a b", "", "c", ""], ["a b", "c", "d", "e"])) == [
+        "hyp: 2 lines are empty in this hypothesis, the first is line 2"
+    ]
+
+
+def test_the_same_file_twice_is_refused(tmp_path):
+    path = write(tmp_path / "ref", ["a"])
+    with pytest.raises(UserError, match="both as reference and as hypothesis"):
+        check_pair(read_text(path), read_text(path))
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "message"),
+    [
+        ("ein mo@@ tor .", "ein motor .", r"hyp: 1 line has BPE units.*sed"),
+        ("der mo@@", "der motor", "BPE units"),
+        ("ein motor .", "ein mo@@ tor .", r"ref: 1 line has BPE units"),
+        ("▁ein ▁mo tor", "ein motor .", "SentencePiece"),
+        ("blau @-@ weiß", "blau-weiß", "split hyphens"),
+        ("l&apos; eau", "l' eau", "escaped characters"),
+        ("Ein Motor .", "ein motor .", "capital letters"),
+    ],
+)
+def test_text_prepared_in_another_way_is_noticed(hypothesis, reference, message):
+    (warning,) = check_pair(*texts([hypothesis, "x y"], [reference, "x z"]))
+    assert re.search(message, warning)
+
+
+def test_texts_prepared_alike_are_no_reason_to_warn():
+    assert check_pair(*texts(["ein mo@@ tor läuft", "l&apos; eau"], ["der mo@@ tor läuft", "d&apos; eau"])) == []
+
+
+def test_mixed_up_files_are_noticed(tmp_path):
+    rich = [f"wort{number} wort{number + 1} hier" for number in range(400)]
+    poor = [f"wort{number % 250} wort hier" for number in range(400)]
+    reference, hypothesis = texts(rich, poor)
+    (warning,) = check_pair(reference=reference, hypothesis=hypothesis)
+    assert "more different words (402) than the reference (252)" in warning
+    assert "mixed up" in warning
+    assert check_pair(*texts(poor, rich)) == []
+
+    (warning,) = check_pair(*texts(["a b", "c d"], ["a <unk>", "c e"]))
+    assert "the reference has <unk>" in warning
+    (warning,) = check_pair(*texts(["a b"], ["a b"]))
+    assert "is identical to the reference" in warning
+
+    translated = read_text(write(tmp_path / "mle.test.beam6", ["a b"]), "reference")
+    (warning,) = check_texts(translated, [NamedText("hyp", ("a c",))])
+    assert "named like a system's output" in warning
+
+
+def test_the_same_run_twice_is_noticed():
+    one, same, other = NamedText("one", ("a",)), NamedText("same", ("a",)), NamedText("other", ("b",))
+    assert check_runs("MLE", [one, other]) == []
+    assert check_runs("MLE", [one, other, same]) == ["same: is the same text as one, another run of 'MLE'"]
+
+
+def test_names_are_as_short_as_they_can_be(tmp_path):
+    assert short_names([tmp_path / "a" / "x", tmp_path / "b" / "y"]) == ["x", "y"]
+    same = [tmp_path / "a" / "x", tmp_path / "b" / "x"]
+    assert short_names(same) == [str(path) for path in same]
