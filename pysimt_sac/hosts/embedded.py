@@ -13,7 +13,7 @@ from pysimt_sac.engine.network.nmt import SimultaneousNMT, real_positions
 from pysimt_sac.engine.network.output import linear_cross_entropy, linear_log_probs, linear_rows
 from pysimt_sac.engine.network.stepper import EngineStepper
 from pysimt_sac.hosts.network_actor import NetworkActor
-from pysimt_sac.hosts.session import Log, Session
+from pysimt_sac.hosts.session import Log, Session, TrainedByAlgorithm
 from pysimt_sac.rl.actor import Encoded, TakenWords
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.policy import Support, find_support, full_policy, policy_on_support
@@ -92,11 +92,10 @@ class EngineActor(NetworkActor):
         return linear_cross_entropy(self.decoder.out2prob, readout_NE, targets_N) / len(targets_N)
 
 
-class EngineShell(SimultaneousNMT):
+class EngineShell(TrainedByAlgorithm, SimultaneousNMT):
     """The engine's model, trained by an algorithm; validation and translation are the base's."""
 
     algorithm: ClassVar[type[Algorithm]]
-    session: Session | None = None  # from the moment that training begins
 
     def set_defaults(self) -> None:
         """Add the algorithm's options."""
@@ -115,19 +114,6 @@ class EngineShell(SimultaneousNMT):
         if not self.training or self.session is None:
             return super().forward(batch)
         return self.session.training_loss(batch, uctr, ectr)
-
-    def lr_factor(self, update: int) -> float:
-        """The actor's warm-up."""
-        return self.session.lr_factor(update) if self.session else 1.0
-
-    def training_state(self) -> dict[str, Any]:
-        """The algorithm's state."""
-        return self.session.state_dict() if self.session else {}
-
-    def load_training_state(self, state: dict[str, Any]) -> None:
-        """Restore it."""
-        if self.session:
-            self.session.load_state_dict(state)
 
 
 def model_class(registered: Any) -> type[SimultaneousNMT]:

@@ -46,17 +46,16 @@ from pysimt_sac.files import make_folder, require_file, write_lines
 from pysimt_sac.hosts import choice, pysimt_resume
 from pysimt_sac.hosts.pysimt_actor import PysimtActor
 from pysimt_sac.hosts.pysimt_stepper import SearchablePysimtModel
-from pysimt_sac.hosts.session import Log, Session
+from pysimt_sac.hosts.session import Log, Session, TrainedByAlgorithm
 from pysimt_sac.rl.algorithm import Algorithm
 
 log = logging.getLogger("pysimt")
 
 
-class PysimtShell(SimultaneousNMT):  # type: ignore[misc]
+class PysimtShell(TrainedByAlgorithm, SimultaneousNMT):  # type: ignore[misc]
     """pysimt's model, trained by an algorithm; validation and translation are the base's."""
 
     algorithm: ClassVar[type[Algorithm]]
-    session: Session | None = None  # from the moment that training begins
 
     def set_defaults(self) -> None:
         """Add the algorithm's options."""
@@ -81,19 +80,6 @@ class PysimtShell(SimultaneousNMT):  # type: ignore[misc]
             return super().forward(batch)
         sides = {str(side): ids for side, ids in batch.items()}
         return self.session.training_loss(Batch(sides), uctr, ectr)
-
-    def lr_factor(self, update: int) -> float:
-        """The actor's warm-up."""
-        return self.session.lr_factor(update) if self.session else 1.0
-
-    def training_state(self) -> dict[str, Any]:
-        """The algorithm's state."""
-        return self.session.state_dict() if self.session else {}
-
-    def load_training_state(self, state: dict[str, Any]) -> None:
-        """Restore it."""
-        if self.session:
-            self.session.load_state_dict(state)
 
 
 # Registration

@@ -1,4 +1,4 @@
-"""An algorithm at work in a host's training loop: both hosts' shells delegate to it.
+"""An algorithm at work in a host's training loop: the shells of both hosts delegate to it.
 
 It hands batches to the algorithm, weighs in the warm-up, reports metrics and warnings, and keeps the algorithm's state.
 """
@@ -119,3 +119,22 @@ class Session:
         self.stage, self.first_update = state["stage"], state["first_update"]
         self.monitor.load_state_dict(state["monitor"])
         self.algorithm.load_state_dict(state["algorithm"])
+
+
+class TrainedByAlgorithm:
+    """What training loops ask of a shell beyond its loss; it is all in the session, from the beginning of training."""
+
+    session: Session | None = None
+
+    def lr_factor(self, update: int) -> float:
+        """The actor's warm-up."""
+        return self.session.lr_factor(update) if self.session else 1.0
+
+    def training_state(self) -> dict[str, Any]:
+        """The algorithm's state."""
+        return self.session.state_dict() if self.session else {}
+
+    def load_training_state(self, state: dict[str, Any]) -> None:
+        """Restore it."""
+        if self.session:
+            self.session.load_state_dict(state)
