@@ -25,10 +25,6 @@ SHARED = {
     "`[model]`, for all models": ModelOptions,
     "`[model]`, the training recipe, for all models (embedded engine only)": RecipeOptions,
 }
-# Keys that a model knows, because they are declared together with others, but that have no effect on it.
-NO_EFFECT = {
-    "MLENMT": {"lambda_rl", "lambda_mle", "rollout_max_len", "gradient_dropout", "permute_rewards", "health_freq"}
-}
 
 
 def source_of(cls: type) -> str:
@@ -68,8 +64,7 @@ def model_part(name: str, model: Any) -> str:
     rows = [
         (*row, f"`{cls.__name__}`")
         for cls in reversed(classes)  # what is its own first
-        for key, row in rows_of(cls, model).items()
-        if key not in NO_EFFECT.get(name, ())
+        for row in rows_of(cls, model).values()
     ]
     listed = table(("key", "default", "meaning", "declared in"), rows) if rows else "No more than those of all models."
     return f"## `[model]` of `{name}`\n\n{listed}\n"

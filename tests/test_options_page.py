@@ -38,12 +38,6 @@ def test_the_list_of_an_algorithm_is_complete_and_names_the_classes(generate):
             assert any(f"| `{name}` |" in line and f"| `{cls.__name__}` |" in line for line in part.splitlines()), name
 
 
-def test_keys_without_effect_are_declared_ones(generate):
-    for model, keys in generate.NO_EFFECT.items():
-        declared = {name for cls in option_classes(MODELS.get(model)) for name in cls.__dataclass_fields__}
-        assert keys <= declared
-
-
 def test_the_glossary_names_files_and_options_that_exist():
     glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
     for name in re.findall(r"`((?:\w+/)+\w+\.\w+)`", glossary):

@@ -17,7 +17,7 @@ from pysimt_sac.rewards import Translations
 from pysimt_sac.rl.actor import Actor
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.diagnostics import HealthMonitor
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
 NO_ACTOR = (
     "Warning: there is no pretrained_file, so that the actor starts from random weights, and its samples earn nothing "
@@ -44,7 +44,8 @@ class Session:
         self.filters = FilterChain(train.eval_filters)
         seed = int(opts.train["seed"])
         setup = Setup(actor, opts.model, str(opts.filename), seed, train.batch_size, self.filters, log.say)
-        self.options = setup.read(RLOptions)
+        self.warmup = setup.read(ActorOptions).actor_warmup
+        self.health_freq = setup.read(RLOptions).health_freq
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
         self.stage = ""
         self.first_update = 0  # of the actor; before it only others learn
@@ -55,7 +56,7 @@ class Session:
         """The algorithm's loss, summed, in the form that both training loops expect."""
         self.enter(self.algorithm.stage(epoch))
         loss = self.algorithm.update(batch, update, epoch)
-        if self.algorithm.collector and update % self.options.health_freq == 0:
+        if self.algorithm.collector and update % self.health_freq == 0:
             norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
             self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch)}, update)
         if not loss.terms:  # a zero that is tied to no weight: the host's optimiser has nothing to do
@@ -65,8 +66,8 @@ class Session:
 
     def lr_factor(self, update: int) -> float:
         """The warm-up, from the actor's first update on: what the loop multiplies the learning rate by."""
-        warmup, learned = self.options.actor_warmup, update + 1 - (self.first_update or 1)
-        return min(1.0, learned / warmup) if warmup else 1.0
+        learned = update + 1 - (self.first_update or 1)
+        return min(1.0, learned / self.warmup) if self.warmup else 1.0
 
     def enter(self, stage: str) -> None:
         """Announce a stage when it begins."""

@@ -6,7 +6,6 @@ others. The actor maximises its expected Q. There is no entropy term and no repl
 """
 
 import dataclasses
-from typing import ClassVar
 
 import torch
 
@@ -20,7 +19,7 @@ from pysimt_sac.rl.branching import support_rewards
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, TargetNetwork, critic_metrics, monte_carlo_returns
 from pysimt_sac.rl.diagnostics import gate_lines
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +35,7 @@ class ACOptions:
 class ActorCritic(Algorithm):
     """Actor-critic with a delayed actor."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, CriticOptions, ACOptions)
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, ACOptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

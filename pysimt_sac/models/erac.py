@@ -6,7 +6,6 @@ others. The paper's tau is `alpha` here, as in Soft Actor-Critic; `tau` is that 
 """
 
 import dataclasses
-from typing import ClassVar
 
 import torch
 
@@ -20,7 +19,7 @@ from pysimt_sac.rl.branching import support_rewards
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, critic_metrics, monte_carlo_returns
 from pysimt_sac.rl.diagnostics import gate_lines
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +35,7 @@ class ERACOptions:
 class ERAC(Algorithm):
     """Entropy-regularised actor-critic."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, CriticOptions, ERACOptions)
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, ERACOptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

@@ -8,7 +8,6 @@ until whole hypotheses are sampled. `lambda_mle` weighs the first part, `lambda_
 
 import dataclasses
 import math
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -22,7 +21,7 @@ from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector, return_metrics
 from pysimt_sac.rl.estimators import BaselineOptions, LearnedBaseline
 from pysimt_sac.rl.rollout import Steps
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +37,7 @@ class MIXEROptions:
 class MIXER(Algorithm):
     """Cross-entropy before a border, REINFORCE behind it."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, BaselineOptions, MIXEROptions)
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BaselineOptions, MIXEROptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

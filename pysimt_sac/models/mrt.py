@@ -7,7 +7,6 @@ towards those with the highest returns. (The metrics of sampled hypotheses in th
 
 import dataclasses
 import math
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -20,7 +19,7 @@ from pysimt_sac.rl.actor import select_encoded
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector, return_metrics
 from pysimt_sac.rl.rollout import Steps
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +36,7 @@ class MRTOptions:
 class MRT(Algorithm):
     """Minimum risk over a set of candidates."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, MRTOptions)
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, MRTOptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

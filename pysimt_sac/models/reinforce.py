@@ -11,7 +11,6 @@ baseline. No baseline biases the gradient, because none depends on its own sampl
 
 import dataclasses
 import math
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -25,7 +24,7 @@ from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector, return_metrics
 from pysimt_sac.rl.estimators import BaselineOptions, LearnedBaseline
 from pysimt_sac.rl.rollout import Steps
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +48,7 @@ class REINFORCEOptions:
 class REINFORCE(Algorithm):
     """The policy gradient with a baseline."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, BaselineOptions, REINFORCEOptions)
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BaselineOptions, REINFORCEOptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

@@ -25,7 +25,7 @@ from pysimt_sac.rl.critic import Clip, CriticEnsemble, CriticOptions, TargetNetw
 from pysimt_sac.rl.diagnostics import gate_lines
 from pysimt_sac.rl.estimators import FutureWeight, Temperature
 from pysimt_sac.rl.replay import Experience, ReplayBuffer
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class SACOptions:
 class SAC(Algorithm):
     """Soft Actor-Critic over the words of a vocabulary."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, CriticOptions, BranchOptions, SACOptions)
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, BranchOptions, SACOptions)
     defaults: ClassVar[dict[str, Any]] = {"branch_states": 0, "branch_path": "sample"}
 
     def __init__(self, setup: Setup) -> None:

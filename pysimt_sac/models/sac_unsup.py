@@ -26,7 +26,7 @@ from pysimt_sac.rl.collector import Collector, reward_inputs
 from pysimt_sac.rl.policy import Support, entropy
 from pysimt_sac.rl.replay import Experience, ReplayBuffer
 from pysimt_sac.rl.rollout import Steps
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 LIKELIEST = 48  # no more words than this can have a probability of 0.02
 
@@ -50,7 +50,7 @@ class SACUnsupOptions:
 class SACUnsup(Algorithm):
     """Soft Actor-Critic with an oracle for Q and a discriminator for the reward."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, SACUnsupOptions)
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, SACUnsupOptions)
     defaults: ClassVar[dict[str, Any]] = {"reward": "unsup", "reward_scale": 1.0}
 
     def __init__(self, setup: Setup) -> None:

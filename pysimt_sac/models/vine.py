@@ -15,14 +15,14 @@ from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_branched
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.policy import entropy
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
 @algorithm("VineNMT")
 class Vine(Algorithm):
     """All-action policy gradient on branched rollouts."""
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions, *REWARD_OPTIONS, BranchOptions)
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BranchOptions)
     defaults: ClassVar[dict[str, object]] = {"lambda_mle": 1.0, "reward": "gleu"}
 
     def __init__(self, setup: Setup) -> None:

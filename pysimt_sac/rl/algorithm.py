@@ -14,7 +14,7 @@ from torch import Tensor
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.setup import RLOptions, Setup
+from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
 
 class ActorLoss(NamedTuple):
@@ -42,7 +42,7 @@ class Algorithm(ABC):
     metrics: figures of the last update by name, kept on the device until they are reported.
     """
 
-    option_classes: ClassVar[tuple[type, ...]] = (RLOptions,)
+    option_classes: ClassVar[tuple[type, ...]] = (ActorOptions,)
     defaults: ClassVar[dict[str, Any]] = {}  # of options whose declared default does not suit the algorithm
     collector: Collector | None = None
 

@@ -12,18 +12,27 @@ T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
+class ActorOptions:
+    """The keys of `[model]` that all algorithms have."""
+
+    actor_warmup: int = option(0, "updates over which the actor's learning rate rises to its full value", minimum=0)
+
+
+@dataclasses.dataclass(frozen=True)
 class RLOptions:
     """The keys of `[model]` that all reinforcement-learning models have."""
 
     lambda_rl: float = option(1.0, "weight of the reinforcement loss", minimum=0)
     lambda_mle: float = option(0.1, "weight of the references' negative log-likelihood beside it", minimum=0)
-    actor_warmup: int = option(0, "updates over which the actor's learning rate rises to its full value", minimum=0)
     rollout_max_len: int = option(50, "most words of a rollout; also at most 10 more than its reference has", minimum=1)
     gradient_dropout: bool = option(
         True, "dropout in the actor's gradient passes, of rewards and of likelihood; rollouts never have it"
     )
     permute_rewards: bool = option(False, "a control: every sentence gets another one's rewards")
     health_freq: int = option(30, "updates between reports of the algorithm's metrics", minimum=1)
+
+
+RL_OPTIONS = (ActorOptions, RLOptions)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -158,20 +158,6 @@ def describe(annotation: Any) -> str:
     return "a dictionary"
 
 
-def options_table(cls: type) -> str:
-    """A Markdown table of a section's options, for the README."""
-    rows = ["| key | default | meaning |", "|---|---|---|"]
-    for field in dataclasses.fields(cls):
-        if field.metadata["pysimt_only"]:
-            continue
-        meaning = field.metadata["help"]
-        if field.metadata["choices"]:
-            meaning += " (" + ", ".join(f"`{choice}`" for choice in field.metadata["choices"]) + ")"
-        default = "(none)" if field.default in ("", None, ()) else f"`{field.default}`"
-        rows.append(f"| `{field.name}` | {default} | {meaning} |")
-    return "\n".join(rows)
-
-
 @dataclasses.dataclass(frozen=True)
 class TrainOptions:
     """The `[train]` section: pysimt's keys and defaults, all of them and no others."""
