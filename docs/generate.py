@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac import models  # noqa: F401 - registers the models
+from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions
 from pysimt_sac.engine.config.parser import option_classes
 from pysimt_sac.engine.config.registry import MODELS
+from pysimt_sac.engine.network import nmt  # noqa: F401 - registers the network
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/options.md"
