@@ -162,6 +162,8 @@ def score_branches(
     actor: Actor, collector: Collector, whole_TC: Tensor, times_C: Tensor, references_RC: Tensor, alpha: float
 ) -> tuple[Tensor, Tensor]:
     """The reward of each branch's word, and its return: c (R_t - R_{t-1}) and c (R_T - R_{t-1})."""
+    if len(times_C) == 0:
+        return torch.zeros(0, device=whole_TC.device), torch.zeros(0, device=whole_TC.device)
     potentials_TC, scale_C = collector.potentials(actor, whole_TC, references_RC, alpha)
     padded_TC = torch.cat((torch.zeros_like(potentials_TC[:1]), potentials_TC))
     before_C, after_C = (padded_TC.gather(0, (times_C + more).unsqueeze(0)).squeeze(0) for more in (0, 1))
@@ -171,6 +173,8 @@ def score_branches(
 @torch.no_grad()
 def branch_metrics(branches: Branches) -> dict[str, Tensor | float]:
     """How often the likeliest word is the best one, and how much the best one is better, at branched states."""
+    if len(branches.times_M) == 0:
+        return {"branched_states": 0.0, "branches": 0.0}
     returns_MK = branches.returns_MK.masked_fill(~branches.valid_MK, -torch.inf)
     gain_M = returns_MK.amax(1) - branches.returns_MK[:, 0]  # words are in the order of their probabilities
     return {
