@@ -118,6 +118,7 @@ class Collector:
 
     def potentials(self, actor: Actor, words_TC: Tensor, reference_RC: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
         """R_t at every step (T, C) of any hypotheses, and their scale c (C)."""
+        self.rewarder.refuse_learners()
         rewards = self.rewarder(Translations.from_ids(words_TC, reference_RC, actor.tokens), alpha)
         potentials_TC, scale_C = (torch.from_numpy(values) for values in (rewards.potentials_TB, rewards.scale_B))
         return potentials_TC.to(words_TC.device, torch.float32), scale_C.to(words_TC.device, torch.float32)
