@@ -203,7 +203,7 @@ def known_rewards(experience: Experience, steps: Steps, known: bool) -> tuple[Te
 
 
 def support_rewards(
-    actor: Actor, collector: Collector, experience: Experience, policy: PolicyAtSteps, known: bool
+    actor: Actor, collector: Collector, experience: Experience, policy: PolicyAtSteps, alpha: float, known: bool
 ) -> tuple[Tensor, Tensor]:
     """The same for a support that was chosen after the rollout."""
     steps, support = policy.steps, policy.support
@@ -217,6 +217,6 @@ def support_rewards(
     candidates = candidates.index_copy(0, steps.positions_N, words_NK).unflatten(0, steps.shape)
     limits_B = step_limits(experience.reference_RB.ne(PAD).sum(0).cpu(), collector.max_len)
     rewards_TBK = collector.next_rewards(
-        actor, experience.words_TB, experience.reference_RB, candidates, limits_B, alpha=math.nan
+        actor, experience.words_TB, experience.reference_RB, candidates, limits_B, alpha
     )
     return steps.flatten(experience.rewards_TB), steps.flatten(rewards_TBK)
