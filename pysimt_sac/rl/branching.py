@@ -212,6 +212,9 @@ def support_rewards(
     if support is None:
         todo = "set support to a few words, e.g. support: 4"
         raise UserError("is not computed for the whole vocabulary", "[model] known_reward", todo)
+    if collector.permute:  # what other words would earn is not permuted; the control would learn from it
+        todo = "set one of them to False; SACNMT has both"
+        raise UserError("cannot be combined with permute_rewards here", "[model] known_reward", todo)
     words_NK = support.words_NK.masked_fill(~support.valid_NK, PAD)
     candidates = words_NK.new_zeros(steps.shape[0] * steps.shape[1], words_NK.size(1))
     candidates = candidates.index_copy(0, steps.positions_N, words_NK).unflatten(0, steps.shape)
