@@ -10,7 +10,7 @@ from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions
 from pysimt_sac.engine.config.parser import option_classes
 from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.engine.network import nmt  # noqa: F401 - registers the network
+from pysimt_sac.engine.network import nmt  # noqa: F401 - registers the plain model
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/options.md"

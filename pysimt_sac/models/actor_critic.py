@@ -58,8 +58,9 @@ class ActorCritic(Algorithm):
         with torch.no_grad(), behaviour.training_mode(dropout=False), actor.training_mode(dropout=False):
             delayed_policy = policy_at_steps(behaviour, behaviour.encode(batch), *hypotheses)
             policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)
-        known_N, known_NA = support_rewards(actor, self.collector, experience, policy, options.known_reward)
-        _, delayed_NA = support_rewards(behaviour, self.collector, experience, delayed_policy, options.known_reward)
+        scored = self.collector, experience
+        known_N, known_NA = support_rewards(actor, *scored, policy, 0.0, options.known_reward)
+        _, delayed_NA = support_rewards(behaviour, *scored, delayed_policy, 0.0, options.known_reward)
 
         # Critic targets: q_t = r_t + sum_a p'(a) Q'(s_{t+1}, a)
         returns_N = monte_carlo_returns(experience, delayed_policy, options.gamma, alpha=0.0)

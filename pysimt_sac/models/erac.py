@@ -54,7 +54,7 @@ class ERAC(Algorithm):
         with torch.no_grad(), actor.training_mode(dropout=False):
             hypotheses = experience.words_TB, experience.lengths_B.cpu(), *options.support_of_step
             policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)
-        known_N, known_NA = support_rewards(actor, self.collector, experience, policy, options.known_reward)
+        known_N, known_NA = support_rewards(actor, self.collector, experience, policy, alpha, options.known_reward)
 
         # Critic targets: r_t + sum_a pi(a) [Qbar(s_{t+1}, a) - alpha log pi(a)]
         returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)

@@ -43,7 +43,8 @@ class Vine(Algorithm):
             positions_M = branches.positions_M(batch.size)
             log_pi_MK = actor.policy_on(encoded, experience.words_TB, positions_M, branches.support)
         reinforcement = losses.all_action_loss(log_pi_MK, branches.returns_MK)
-        self.metrics |= {"mle_loss": nll.detach(), "entropy": entropy(log_pi_MK.detach()).mean()}
-        self.metrics |= branch_metrics(branches)
+        self.metrics |= {"mle_loss": nll.detach(), **branch_metrics(branches)}
+        if len(log_pi_MK):
+            self.metrics["entropy"] = entropy(log_pi_MK.detach()).mean()
         terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}
         return ActorLoss(terms, int((batch.lengths[actor.target] - 1).sum()))

@@ -72,9 +72,7 @@ class Rewarder:
         candidates_TBK: ids; `<pad>`, `<bos>` and what stands behind a hypothesis's end are no candidates, and get 0.
         limits_B: most steps of each sentence. alpha: as in a call.
         """
-        if self.learners:
-            what = f"{', '.join(self.learners)} learns from what is sampled, and cannot say what other words would earn"
-            raise UserError(what, "[model] reward", "use rewards that do not learn, or another algorithm")
+        self.refuse_learners()
         candidates = Candidates.of(translations, candidates_TBK, limits_B)
         growth_TBK = np.zeros(candidates.shape)
         if not candidates.steps:
@@ -117,6 +115,12 @@ class Rewarder:
     def learners(self) -> list[str]:
         """The parts that learn."""
         return [name for name, part in self.parts.items() if hasattr(part, "learn")]
+
+    def refuse_learners(self) -> None:
+        """For algorithms that look ahead."""
+        if self.learners:
+            what = f"{', '.join(self.learners)} learns from what is sampled, and cannot say what other words would earn"
+            raise UserError(what, "[model] reward", "use rewards that do not learn, or another algorithm")
 
     @property
     def n_labels(self) -> int:

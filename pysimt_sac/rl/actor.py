@@ -45,11 +45,13 @@ class PolicyAtSteps(NamedTuple):
     support: Support | None
 
     def states(self, undecided: bool) -> tuple[Tensor, Support | None]:
-        """Numbers (N) of all states and their support; or of those alone whose support has more than one word."""
+        """Numbers (N) of all states and their support; or, if there are any, of those with more than one word."""
         every_N = torch.arange(len(self.steps), device=self.taken_N.device)
         if not undecided or self.support is None:
             return every_N, self.support
         rows_N = every_N[self.support.valid_NK.sum(1) > 1]
+        if len(rows_N) == 0:  # a mean over no state is not a number; one over states without a choice has no gradient
+            return every_N, self.support
         return rows_N, Support(*(part[rows_N] for part in self.support))
 
 

@@ -170,6 +170,8 @@ def complete(
 @torch.no_grad()
 def branch_metrics(branches: Branches) -> dict[str, Tensor | float]:
     """How often the likeliest word is the best one, and how much the best one is better, at branched states."""
+    if len(branches.times_M) == 0:
+        return {"branched_states": 0.0, "branches": 0.0}
     returns_MK = branches.returns_MK.masked_fill(~branches.valid_MK, -torch.inf)
     gain_M = returns_MK.amax(1) - branches.returns_MK[:, 0]  # words are in the order of their probabilities
     return {
@@ -198,7 +200,7 @@ def known_rewards(experience: Experience, steps: Steps, known: bool) -> tuple[Te
 
 
 def support_rewards(
-    actor: Actor, collector: Collector, experience: Experience, policy: PolicyAtSteps, known: bool
+    actor: Actor, collector: Collector, experience: Experience, policy: PolicyAtSteps, alpha: float, known: bool
 ) -> tuple[Tensor, Tensor]:
     """The same for a support that was chosen after the rollout."""
     steps, support = policy.steps, policy.support
@@ -207,11 +209,14 @@ def support_rewards(
     if support is None:
         todo = "set support to a few words, e.g. support: 4"
         raise UserError("is not computed for the whole vocabulary", "[model] known_reward", todo)
+    if collector.permute:  # what other words would earn is not permuted; the control would learn from it
+        todo = "set one of them to False; SACNMT has both"
+        raise UserError("cannot be combined with permute_rewards here", "[model] known_reward", todo)
     words_NK = support.words_NK.masked_fill(~support.valid_NK, PAD)
     candidates = words_NK.new_zeros(steps.shape[0] * steps.shape[1], words_NK.size(1))
     candidates = candidates.index_copy(0, steps.positions_N, words_NK).unflatten(0, steps.shape)
     limits_B = step_limits(experience.reference_RB.ne(PAD).sum(0).cpu(), collector.max_len)
     rewards_TBK = collector.next_rewards(
-        actor, experience.words_TB, experience.reference_RB, candidates, limits_B, alpha=math.nan
+        actor, experience.words_TB, experience.reference_RB, candidates, limits_B, alpha
     )
     return steps.flatten(experience.rewards_TB), steps.flatten(rewards_TBK)

@@ -118,6 +118,9 @@ class Collector:
 
     def final_scores(self, actor: Actor, words_TC: Tensor, reference_RC: Tensor, alpha: float) -> Tensor:
         """c R_T (C) of any hypotheses."""
+        self.rewarder.refuse_learners()
+        if words_TC.size(1) == 0:
+            return torch.zeros(0, device=words_TC.device)
         scores_C, scale_C = self.rewarder.scores(Translations.from_ids(words_TC, reference_RC, actor.tokens), alpha)
         return torch.from_numpy(scores_C * scale_C).to(words_TC.device, torch.float32)
 

@@ -53,8 +53,9 @@ def clip_target(
 
 
 def critic_loss(q_IN: Tensor, target_N: Tensor) -> Tensor:
-    """Eq. 9: sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words alone."""
-    return (q_IN - target_N.detach()).square().mean(-1).sum()
+    """Eq. 9: sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words alone. Without steps it is 0."""
+    error_IN = (q_IN - target_N.detach()).square()
+    return error_IN.mean(-1).sum() if len(target_N) else error_IN.sum()
 
 
 def within_state_loss(predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from pysimt_sac.engine.data.vocabulary import EOS
 from pysimt_sac.rl.critic import TargetNetwork
 from pysimt_sac.rl.rollout import Steps
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
-from tests.rl.tiny import engine_actor, protocol_actor
+from tests.rl.tiny import engine_actor, protocol_actor, rollout
 
 DEEP = {"out_logic": "deep", "tied_emb": "2way", "n_encoders": 2, "att_bottleneck": "hid"}
 NETWORKS = [DEEP, {"att_type": "dot"}, {"enc_type": "lstm"}, {"enc_bidirectional": False, "dec_inp_activ": "tanh"}]
@@ -25,10 +25,9 @@ def both(request):
     engine, pysimt = engine_actor(model), protocol_actor(model)
     assert not hasattr(pysimt.decoder, "unroll")  # nothing but the protocol
     limits = torch.tensor([1, 3, 8, 8, 8, 5])
-    with torch.no_grad():
-        rollout = engine.rollout(engine.encode(batch), limits, torch.Generator().manual_seed(0))
-    assert len(set(rollout.lengths_B.tolist())) > 2
-    return model, batch, (engine, pysimt), limits, rollout
+    hypotheses = rollout(engine, batch, limits, torch.Generator().manual_seed(0))
+    assert len(set(hypotheses.lengths_B.tolist())) > 2
+    return model, batch, (engine, pysimt), limits, hypotheses
 
 
 def gradient(model, *values):
@@ -63,15 +62,15 @@ def test_rollouts_agree(both, seed):
         rollouts = []
         for actor in actors:
             generator = None if seed is None else torch.Generator().manual_seed(seed)
-            rollouts.append(actor.rollout(actor.encode(batch), limits, generator, given))
+            rollouts.append(rollout(actor, batch, limits, generator, given))
         assert torch.equal(rollouts[0].words_TB, rollouts[1].words_TB)
         assert torch.equal(rollouts[0].lengths_B, rollouts[1].lengths_B)
 
 
 def test_log_probabilities_agree(both):
-    model, batch, actors, _, rollout = both
-    steps = Steps.of(rollout.lengths_B)
-    found = [[actor.log_probs(actor.encode(batch), rollout.words_TB, steps)] for actor in actors]
+    model, batch, actors, _, hypotheses = both
+    steps = Steps.of(hypotheses.lengths_B)
+    found = [[actor.log_probs(actor.encode(batch), hypotheses.words_TB, steps)] for actor in actors]
     assert found[0][0].shape == (len(steps), len(actors[0].tokens))
     assert_agree(model, found)
 
@@ -79,12 +78,12 @@ def test_log_probabilities_agree(both):
 @pytest.mark.parametrize(("k", "least"), [(0, 0.0), (3, 0.0), (4, 0.2), (50, 0.0)])
 @pytest.mark.parametrize("several", [False, True], ids=["the taken word", "and another"])
 def test_policies_agree_with_a_support_and_without(both, k, least, several):
-    model, batch, actors, _, rollout = both
-    steps = Steps.of(rollout.lengths_B)
-    taken = steps.flatten(rollout.words_TB[1:])
+    model, batch, actors, _, hypotheses = both
+    steps = Steps.of(hypotheses.lengths_B)
+    taken = steps.flatten(hypotheses.words_TB[1:])
     if several:
         taken = torch.stack((taken, torch.full_like(taken, 7)), 1)
-    found = [actor.policy(actor.encode(batch), rollout.words_TB, steps, taken, k, least) for actor in actors]
+    found = [actor.policy(actor.encode(batch), hypotheses.words_TB, steps, taken, k, least) for actor in actors]
     (_, one), (_, other) = found
     if k == 0:
         assert one is None
@@ -97,9 +96,9 @@ def test_policies_agree_with_a_support_and_without(both, k, least, several):
 
 
 def test_the_taken_words_agree(both):
-    model, batch, actors, _, rollout = both
-    steps = Steps.of(rollout.lengths_B)
-    found = [actor.taken_words(actor.encode(batch), rollout.words_TB, steps) for actor in actors]
+    model, batch, actors, _, hypotheses = both
+    steps = Steps.of(hypotheses.lengths_B)
+    found = [actor.taken_words(actor.encode(batch), hypotheses.words_TB, steps) for actor in actors]
     assert_agree(model, [each[:3] for each in found])
     for actor, taken in zip(actors, found, strict=True):
         assert taken.states_NH.shape == (len(steps), actor.state_size)
@@ -122,13 +121,13 @@ def test_embeddings_and_names_agree(both):
 
 
 def test_an_actor_over_other_weights_is_another_one(both):
-    model, batch, actors, _, rollout = both
-    steps = Steps.of(rollout.lengths_B)
+    model, batch, actors, _, hypotheses = both
+    steps = Steps.of(hypotheses.lengths_B)
     copies = [actor.with_networks(TargetNetwork(actor.networks).network) for actor in actors]
-    before = [actor.log_probs(actor.encode(batch), rollout.words_TB, steps) for actor in copies]
+    before = [actor.log_probs(actor.encode(batch), hypotheses.words_TB, steps) for actor in copies]
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1)
     for actor, copied, expected in zip(actors, copies, before, strict=True):
-        assert torch.equal(copied.log_probs(copied.encode(batch), rollout.words_TB, steps), expected)
-        assert not torch.equal(actor.log_probs(actor.encode(batch), rollout.words_TB, steps), expected)
+        assert torch.equal(copied.log_probs(copied.encode(batch), hypotheses.words_TB, steps), expected)
+        assert not torch.equal(actor.log_probs(actor.encode(batch), hypotheses.words_TB, steps), expected)

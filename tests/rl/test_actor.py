@@ -6,9 +6,9 @@ import torch
 from pysimt_sac.engine.network import output
 from pysimt_sac.rl.actor import mean_state, policy_at_steps, repeat_encoded, select_encoded
 from pysimt_sac.rl.policy import entropy, full_policy
-from pysimt_sac.rl.rollout import Steps
+from pysimt_sac.rl.rollout import Steps, roll_out
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
-from tests.rl.tiny import engine_actor, protocol_actor
+from tests.rl.tiny import engine_actor, protocol_actor, rollout
 
 SENTENCES = torch.tensor([0, 0, 1, 2, 2, 2, 3])
 
@@ -20,8 +20,8 @@ def rolled_out():
     batch = tiny_batch(model, tiny_sentences(4, 6), tiny_sentences(4, 6, seed=1))
     actor = engine_actor(model)
     with torch.no_grad():
-        encoded = select_encoded(actor.encode(batch), SENTENCES)
-        return model, batch, actor.rollout(encoded, torch.full((7,), 6), torch.Generator().manual_seed(0))
+        stepper = actor.stepper(select_encoded(actor.encode(batch), SENTENCES))
+    return model, batch, roll_out(stepper, torch.full((7,), 6), torch.Generator().manual_seed(0))
 
 
 def score(actor, batch, rollout):
@@ -106,7 +106,7 @@ def test_an_actors_networks_are_afterwards_in_the_mode_they_had():
     actor = engine_actor(model)
 
     def roll():
-        return actor.rollout(actor.encode(batch), torch.full((6,), 8), torch.Generator().manual_seed(0)).words_TB
+        return rollout(actor, batch, torch.full((6,), 8), torch.Generator().manual_seed(0)).words_TB
 
     with actor.training_mode(dropout=False):
         assert not model.dec.do_out.training

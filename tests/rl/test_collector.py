@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from pysimt_sac.engine.data.vocabulary import EOS
-from pysimt_sac.rewards import Rewarder, RewardOptions, Translations
+from pysimt_sac.rewards import Translations
 from pysimt_sac.rl.collector import RECENT, Collector
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
-from tests.rl.tiny import make_setup
+from tests.rewards.rewarders import make_rewarder
+from tests.rl.tiny import engine_actor, make_setup, rollout
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_an_experience_has_the_rewarders_potentials_and_scale(model):
     assert found.created_at_update == 7
     translations = Translations.from_ids(found.words_TB, batch["trg"], model.trg_vocab.tokens)
     assert 0 < sum(translations.ended) < 5
-    expected = Rewarder(RewardOptions())(translations)
+    expected = make_rewarder()(translations)
     torch.testing.assert_close(found.potentials_TB, torch.from_numpy(expected.potentials_TB).float())
     torch.testing.assert_close(found.scale_B, torch.from_numpy(expected.scale_B).float())
     assert collector.last.hypotheses == translations.hypotheses
@@ -66,7 +67,8 @@ def test_it_samples_without_dropout_and_leaves_the_networks_as_they_were(model):
     words = [collect(model)[1].words_TB for _ in range(2)]
     assert torch.equal(*words)
     assert model.dec.do_out.training
-    with_dropout = [collect(model, rollout_dropout=True)[1].words_TB for _ in range(4)]
+    draws = (torch.Generator().manual_seed(1) for _ in range(4))
+    with_dropout = [rollout(engine_actor(model), batch_of(model), torch.full((5,), 6), draw).words_TB for draw in draws]
     assert len({tuple(found.flatten().tolist()) for found in with_dropout}) > 1
 
 

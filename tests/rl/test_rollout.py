@@ -13,7 +13,7 @@ from pysimt_sac.hosts.pysimt_stepper import PysimtStepper
 from pysimt_sac.rl.policy import full_policy
 from pysimt_sac.rl.rollout import Steps, repeat_batch, roll_out, step_limits
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
-from tests.rl.tiny import ACTORS, ProtocolDecoder, engine_actor
+from tests.rl.tiny import ACTORS, ProtocolDecoder, engine_actor, rollout
 
 # Steps: <bos> a <eos> | <bos> a b <eos> | <bos> <eos>: two, three and one steps
 WORDS = torch.tensor([[1, 1, 1], [5, 5, 2], [2, 6, 0], [0, 2, 0]])
@@ -62,19 +62,15 @@ def make(seed=4, **options):
 
 
 def roll(model, batch, limits=LIMITS, seed=0, forced_TB=None):
-    actor = engine_actor(model)
-    with torch.no_grad():
-        return actor.rollout(actor.encode(batch), limits, generator(seed), forced_TB)
+    return rollout(engine_actor(model), batch, limits, generator(seed), forced_TB)
 
 
 def test_the_layout():
-    rollout = roll(*make())
-    assert (rollout.words_TB[0] == BOS).all()
-    assert rollout.words_TB.shape == (int(rollout.lengths_B.max()), 6)
+    found = roll(*make())
+    assert (found.words_TB[0] == BOS).all()
+    assert found.words_TB.shape == (int(found.lengths_B.max()), 6)
     n_ended = 0
-    for row, length, limit in zip(
-        rollout.words_TB.t().tolist(), rollout.lengths_B.tolist(), LIMITS.tolist(), strict=True
-    ):
+    for row, length, limit in zip(found.words_TB.t().tolist(), found.lengths_B.tolist(), LIMITS.tolist(), strict=True):
         assert row[length:] == [PAD] * (len(row) - length)
         assert all(word > EOS for word in row[1 : length - 1])
         assert length - 1 <= limit
@@ -106,12 +102,12 @@ def test_scoring_again_in_one_pass_gives_the_probabilities_that_were_drawn_from(
     recorder = Recorder(
         EngineStepper(model.dec, encoded) if kind == "engine" else PysimtStepper(ProtocolDecoder(model.dec), encoded)
     )
-    rollout = roll_out(recorder, LIMITS, generator())
-    assert torch.equal(rollout.words_TB, roll(model, batch).words_TB)
-    assert torch.equal(rollout.words_TB, actor.rollout(encoded, LIMITS, generator()).words_TB)
-    steps = Steps.of(rollout.lengths_B)
+    found = roll_out(recorder, LIMITS, generator())
+    assert torch.equal(found.words_TB, roll(model, batch).words_TB)
+    assert torch.equal(found.words_TB, rollout(actor, batch, LIMITS, generator()).words_TB)
+    steps = Steps.of(found.lengths_B)
     drawn_from_NV = full_policy(torch.cat(recorder.seen))
-    log_pi_NV = full_policy(actor.log_probs(encoded, rollout.words_TB, steps))
+    log_pi_NV = full_policy(actor.log_probs(encoded, found.words_TB, steps))
     torch.testing.assert_close(log_pi_NV, drawn_from_NV, rtol=1e-5, atol=1e-6)
     assert log_pi_NV.requires_grad
     assert not drawn_from_NV.requires_grad
@@ -130,9 +126,7 @@ def test_the_generator_moves_on_by_the_same_amount_whatever_is_drawn():
     one, other = generator(), generator()
     for seed, source in ((1, one), (2, other)):
         model, batch = make(seed)
-        actor = engine_actor(model)
-        with torch.no_grad():
-            actor.rollout(actor.encode(batch), LIMITS, source)
+        rollout(engine_actor(model), batch, LIMITS, source)
     assert torch.equal(one.get_state(), other.get_state())
 
 
@@ -163,11 +157,10 @@ def test_padding_and_beginning_are_never_drawn_however_likely_they_are(kind):
     with torch.no_grad():
         model.dec.out2prob.bias[[PAD, BOS]] = 20.0
         actor = ACTORS[kind](model)
-        encoded = actor.encode(batch)
-        rollout = actor.rollout(encoded, LIMITS, generator())
-        taken = actor.taken_words(encoded, rollout.words_TB, Steps.of(rollout.lengths_B))
-    assert not torch.isin(rollout.words_TB[1], torch.tensor([PAD, BOS])).any()
-    assert not rollout.words_TB[1:].eq(BOS).any()
+        found = rollout(actor, batch, LIMITS, generator())
+        taken = actor.taken_words(actor.encode(batch), found.words_TB, Steps.of(found.lengths_B))
+    assert not torch.isin(found.words_TB[1], torch.tensor([PAD, BOS])).any()
+    assert not found.words_TB[1:].eq(BOS).any()
     assert taken.log_pi_N.isfinite().all()
 
 
@@ -176,17 +169,16 @@ def test_a_rollout_begins_with_the_words_that_are_forced():
     forced_TB = torch.zeros(3, 6, dtype=torch.long)
     forced_TB[0], forced_TB[1, ::2] = 5, 4
     rollouts = [roll(model, batch, torch.full((6,), 6), seed, forced_TB) for seed in range(4)]
-    for rollout in rollouts:
-        assert rollout.words_TB[1].eq(5).all()
-        assert rollout.words_TB[2, ::2].eq(4).all()
-    assert len(torch.stack([rollout.words_TB[2, 1::2] for rollout in rollouts]).unique()) > 1
+    for found in rollouts:
+        assert found.words_TB[1].eq(5).all()
+        assert found.words_TB[2, ::2].eq(4).all()
+    assert len(torch.stack([found.words_TB[2, 1::2] for found in rollouts]).unique()) > 1
 
 
 def test_without_a_generator_a_rollout_is_greedy():
     model, batch = make()
-    actor = engine_actor(model)
-    rollout = actor.rollout(actor.encode(batch), torch.full((6,), 7), None)
-    found = [[word for word in row if word > EOS] for row in rollout.words_TB.t().tolist()]
+    words_TB = rollout(engine_actor(model), batch, torch.full((6,), 7)).words_TB
+    found = [[word for word in row if word > EOS] for row in words_TB.t().tolist()]
     assert found == [hypothesis.words for hypothesis in greedy_search(model, batch, 7)]
 
 

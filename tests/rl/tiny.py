@@ -1,10 +1,13 @@
 """Tiny actors made in memory: the engine's, and one that knows no more of its decoder than pysimt's protocol."""
 
+import torch
 from torch import nn
 
 from pysimt_sac.engine.config.options import ModelOptions, defaults
+from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.hosts.embedded import EngineActor
 from pysimt_sac.hosts.pysimt_actor import PysimtActor
+from pysimt_sac.rl.rollout import roll_out
 from pysimt_sac.rl.setup import Setup
 
 
@@ -31,8 +34,15 @@ def protocol_actor(model):
 ACTORS = {"engine": engine_actor, "pysimt": protocol_actor}
 
 
-def make_setup(model, actor=None, log=None, **options):
+def rollout(actor, batch, limits_B, generator=None, forced_TB=None, **more):
+    """A rollout of an actor as it is."""
+    with torch.no_grad():
+        return roll_out(actor.stepper(actor.encode(batch)), limits_B, generator, forced_TB, **more)
+
+
+def make_setup(model, actor=None, log=None, filters=(), **options):
     """What an algorithm is built from, around a tiny model."""
     section = {**defaults(ModelOptions), **model.opts.model, **options}
     say = (lambda line: None) if log is None else log.append
-    return Setup(actor or engine_actor(model), section, "tiny.conf", seed=1, batch_size=8, log=say)
+    chain = FilterChain(filters)
+    return Setup(actor or engine_actor(model), section, "tiny.conf", seed=1, batch_size=8, filters=chain, log=say)
