@@ -1,4 +1,4 @@
-"""Options and output that the evaluation's commands have in common."""
+"""Options and output shared by the evaluation commands."""
 
 import argparse
 import dataclasses
@@ -23,7 +23,7 @@ from pysimt_sac.files import write_lines
 
 
 def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None, str], smallest: int = 1) -> None:
-    """Options that take a whole number, each as name, default and meaning."""
+    """Add options with a whole number, each given as name, default and meaning."""
 
     def number(text: str) -> int:
         return whole_number(text, smallest)
@@ -33,40 +33,47 @@ def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None
 
 
 def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which metrics, and how they read text."""
+    """Add the choice of metrics and their settings."""
     parser.add_argument(
         "--metrics",
         default=",".join(METRIC_NAMES),
         metavar="NAME,...",
-        help="what to compute, separated by commas (default: %(default)s)",
+        help="metrics, separated by commas (default: %(default)s)",
     )
     parser.add_argument(
         "--tokenize",
         default="none",
         metavar="NAME",
-        help="sacrebleu's tokeniser for BLEU: none for text that is tokenised already, 13a for text that is not "
-        "(default: %(default)s)",
+        help="sacrebleu's tokeniser for BLEU: none for tokenised text, 13a for detokenised text (default: %(default)s)",
     )
-    parser.add_argument("--lang", help="language for METEOR (default: from the reference's name)")
+    parser.add_argument("--lang", help="language for METEOR (default: from the reference's file name)")
     add_meteor_argument(parser)
 
 
 def add_meteor_argument(parser: argparse.ArgumentParser) -> None:
-    """Where METEOR is."""
-    parser.add_argument("--meteor-jar", type=Path, metavar="JAR", help="METEOR's program, if it is not installed")
+    """Add the path of METEOR."""
+    parser.add_argument("--meteor-jar", type=Path, metavar="JAR", help="path of meteor-1.5.jar")
 
 
 def add_measure_argument(parser: argparse.ArgumentParser) -> None:
-    """What a sentence is improved by."""
+    """Add the sentence-level metric."""
     parser.add_argument(
-        "--improved-by", choices=MEASURES, default=MEASURES[0], help="score of a sentence (default: %(default)s)"
+        "--improved-by",
+        choices=MEASURES,
+        default=MEASURES[0],
+        help="sentence-level metric (default: %(default)s)",
     )
 
 
 def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> None:
-    """The baseline and the systems, with several runs each."""
+    """Add the baseline and the systems, with several runs each."""
     parser.add_argument(
-        "--baseline", required=required, nargs="+", default=[], metavar="HYP", help="the baseline's runs"
+        "--baseline",
+        required=required,
+        nargs="+",
+        default=[],
+        metavar="HYP",
+        help="the baseline's hypotheses, one file per run",
     )
     parser.add_argument(
         "--system",
@@ -75,41 +82,39 @@ def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> Non
         nargs="+",
         default=[],
         metavar=("NAME", "HYP"),
-        help="a system's name and its runs; once for each system",
+        help="name and hypotheses of a system, one file per run; may be repeated",
     )
 
 
 def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
-    """How often to resample, and from which seed."""
+    """Add the numbers of samples and the seed."""
     usual = Resampling()
     add_numbers(
         parser,
-        ("--shuffles", usual.shuffles, "number of shuffles for p"),
-        ("--bootstrap", usual.bootstrap, "number of resampled test sets for intervals and s_sel"),
+        ("--shuffles", usual.shuffles, "shuffles of approximate randomisation"),
+        ("--bootstrap", usual.bootstrap, "bootstrap samples"),
     )
-    parser.add_argument(
-        "--seed", type=int, default=usual.seed, help="the same seed gives the same numbers (default: 1)"
-    )
+    parser.add_argument("--seed", type=int, default=usual.seed, help="random seed (default: %(default)s)")
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str] = (*FORMATS, "json")) -> None:
-    """In what form, and where to."""
-    parser.add_argument("--format", choices=formats, default=formats[0], help="default: %(default)s")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file instead of the screen")
+    """Add output format and file."""
+    parser.add_argument("--format", choices=formats, default=formats[0], help="output format (default: %(default)s)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file instead of standard output")
 
 
 def given_systems(args: argparse.Namespace) -> list[tuple[str, list[str]]]:
-    """Names and runs of `add_system_arguments`, the baseline first, if there is one."""
+    """Names and runs given by `add_system_arguments`, the baseline first."""
     systems = [("baseline", args.baseline)] if args.baseline else []
     systems += [(name, files) for name, *files in args.system]
     for name, files in systems:
         if not files:
-            raise UserError(f"has a name, {name!r}, but no output", "--system", "--system NAME HYP...")
+            raise UserError(f"{name!r} has no hypotheses", "--system", "--system NAME HYP...")
     return systems
 
 
 def read_outputs(words: Sequence[str]) -> dict[str, NamedText]:
-    """Systems' outputs, each given as HYP or NAME=HYP, by their names."""
+    """Read hypotheses given as HYP or NAME=HYP, by name."""
     paths, names = [], []
     for word in words:
         name, equals, file = word.partition("=")
@@ -122,14 +127,14 @@ def read_outputs(words: Sequence[str]) -> dict[str, NamedText]:
 
 
 def chosen_resampling(args: argparse.Namespace) -> Resampling:
-    """The resampling that the options ask for."""
+    """The resampling options."""
     if args.seed < 0:
         raise UserError("must not be negative", "--seed")
     return Resampling(shuffles=args.shuffles, bootstrap=args.bootstrap, seed=args.seed)
 
 
 def chosen_metrics(args: argparse.Namespace, reference: Path) -> tuple[CorpusMetric, ...]:
-    """The metrics that the options ask for; those that cannot be computed here are named."""
+    """The chosen metrics; print why others are left out."""
     names = [name.strip().lower() for name in args.metrics.split(",") if name.strip()]
     choice = choose_metrics(names, args.tokenize, args.lang or guess_language(reference), args.meteor_jar)
     note(choice.missing)
@@ -137,19 +142,19 @@ def chosen_metrics(args: argparse.Namespace, reference: Path) -> tuple[CorpusMet
 
 
 def warn(messages: Iterable[str]) -> None:
-    """Warnings go to standard error, so that results can be piped."""
+    """Print warnings to standard error."""
     for message in messages:
         print(f"warning: {message}", file=sys.stderr)
 
 
 def note(messages: Iterable[str]) -> None:
-    """What is good to know, but no reason to worry."""
+    """Print notes to standard error."""
     for message in messages:
         print(f"note: {message}", file=sys.stderr)
 
 
 def to_json(value: Any) -> Any:
-    """Dataclasses as dictionaries, numbers that are none as null."""
+    """Turn dataclasses into dictionaries, NaN and infinities into None."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         names += [name for name, member in vars(type(value)).items() if isinstance(member, property)]
@@ -162,7 +167,7 @@ def to_json(value: Any) -> Any:
 
 
 def show(args: argparse.Namespace, results: object, tables: Iterable[Table], appendix: str = "") -> int:
-    """Show results as JSON, or as tables and what else there is, as `--format` says; the exit status."""
+    """Print results as JSON, or tables and appendix, as `--format` says; return the exit status."""
     if args.format == "json":
         emit(args, json.dumps(to_json(results), ensure_ascii=False, indent=2))
     else:
@@ -171,7 +176,7 @@ def show(args: argparse.Namespace, results: object, tables: Iterable[Table], app
 
 
 def emit(args: argparse.Namespace, text: str) -> None:
-    """To the screen, or to a file, whole or not at all."""
+    """Print, or write to the `--output` file."""
     if args.output:
         write_lines(args.output, text.split("\n"))
         note([f"written to {args.output}"])

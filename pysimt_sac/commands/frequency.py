@@ -1,4 +1,4 @@
-"""`pysimt-sac frequency`: how frequent in training the words are that systems produce."""
+"""`pysimt-sac frequency`: training frequencies of the words in hypotheses."""
 
 import argparse
 from pathlib import Path
@@ -17,25 +17,25 @@ from pysimt_sac.evaluation.report.tables import frequency_table
 from pysimt_sac.evaluation.scoring.texts import check_texts, read_text
 from pysimt_sac.files import stream_lines
 
-EPILOG = """The training text is the target side, in words like outputs and reference (no BPE). The first HYP is the
-baseline: for each other one, the sentences that it improved are analysed apart, as in the paper's figure. Plots:
-NAME.svg (needs nothing) or NAME.png (needs matplotlib) shows all sentences, NAME-1.svg and so on the improved ones."""
+EPILOG = """The training text is the target side, in words without BPE. The first HYP is the baseline; for each other
+one the sentences that it improved are also analysed separately, as in the paper's figure. Plots: NAME.svg or NAME.png
+(needs matplotlib) shows all sentences, NAME-1.svg and so on the improved ones."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Training text, reference, outputs, what to draw."""
+    """Add the options."""
     parser.epilog = EPILOG
-    parser.add_argument("systems", nargs="+", metavar="[NAME=]HYP", help="a system's output")
-    parser.add_argument("--train", required=True, type=Path, metavar="FILE", help="the training text, target side")
-    parser.add_argument("--ref", required=True, type=Path, metavar="REF", help="the reference")
-    options.add_numbers(parser, ("--rare", RARE, "words seen at most N times in training are rare"), smallest=0)
+    parser.add_argument("systems", nargs="+", metavar="[NAME=]HYP", help="hypothesis file")
+    parser.add_argument("--train", required=True, type=Path, metavar="FILE", help="training text, target side")
+    parser.add_argument("--ref", required=True, type=Path, metavar="REF", help="reference")
+    options.add_numbers(parser, ("--rare", RARE, "highest training frequency of a rare word"), smallest=0)
     options.add_measure_argument(parser)
-    parser.add_argument("--plot", action="append", default=[], type=Path, metavar="FILE", help="draw the figure")
+    parser.add_argument("--plot", action="append", default=[], type=Path, metavar="FILE", help="figure to write")
     options.add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Analyse and show."""
+    """Analyse all systems."""
     for path in args.plot:
         if path.suffix.lower() not in (".svg", ".png"):
             raise UserError("figures are written as .svg or .png", path)
@@ -47,18 +47,18 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("this training text is empty", args.train)
     systems = [(name, text.lines) for name, text in outputs.items()]
     analysis = analyse_frequency(training, reference.lines, systems, args.rare, args.improved_by)
-    warn_of_other_words(analysis)
+    warn_about_vocabulary(analysis)
     for path in args.plot:
         for number, group in enumerate(analysis.groups()):
             place = path.with_stem(f"{path.stem}-{number}") if number else path
             save_figure(frequency_figure(analysis, group), place)
-            options.note([f"drew {group.title}: {place}"])
+            options.note([f"wrote {place}: {group.title}"])
     return options.show(args, analysis, (frequency_table(analysis, group) for group in analysis.groups()))
 
 
-def warn_of_other_words(analysis: FrequencyAnalysis) -> None:
-    """A reference most of whose words are unknown is of another language, or otherwise prepared."""
+def warn_about_vocabulary(analysis: FrequencyAnalysis) -> None:
+    """Warn if many words of the reference are not in the training text."""
     reference = analysis.all.texts[0]
     if reference.unseen > 0.3:
         share = f"{100 * reference.unseen:.0f}% of the reference's words"
-        options.warn([f"{share} are not in the training text: is it the same language, and no BPE?"])
+        options.warn([f"{share} are not in the training text; is it the same language, without BPE?"])

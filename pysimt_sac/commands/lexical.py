@@ -1,4 +1,4 @@
-"""`pysimt-sac lexical`: how ambiguous words are translated, all and rare ones, per word, and by which system better."""
+"""`pysimt-sac lexical`: accuracy on ambiguous words (LTA, ALI), with significance tests."""
 
 import argparse
 from collections.abc import Sequence
@@ -23,44 +23,44 @@ from pysimt_sac.evaluation.scoring.texts import (
     check_lengths,
     check_runs,
     empty_lines,
+    preprocessing_differences,
     read_text,
     short_names,
-    trace_differences,
 )
 
-EPILOG = """Each HYP is a system of its own, and the first one is what the others are compared with. Systems with
-several runs: --baseline HYP... --system NAME HYP... as in `pysimt-sac compare`."""
+EPILOG = """Each HYP is a system; the first one is the baseline. For several runs per system, give --baseline HYP...
+and --system NAME HYP... as in `pysimt-sac compare`."""
 VERBATIM = {"markdown": "```\n{}\n```", "latex": "\\begin{{verbatim}}\n{}\n\\end{{verbatim}}"}
 MARKS = {CORRECT: "+", WRONG: "-"}
-SUSPICIOUS = 5.0  # an LTA that no system has on its own test set
+SUSPICIOUS = 5.0  # no system has such a low LTA on the right test set
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The list of ambiguous words, the outputs, what to show."""
+    """Add the options."""
     parser.epilog = EPILOG
-    parser.add_argument("hypotheses", nargs="*", type=Path, metavar="HYP", help="a system's output")
+    parser.add_argument("hypotheses", nargs="*", type=Path, metavar="HYP", help="hypothesis file")
     parser.add_argument(
-        "--mlt", required=True, type=Path, metavar="TSV", help="ambiguous words of the test set, from prepare mlt"
+        "--mlt", required=True, type=Path, metavar="TSV", help="list of ambiguous words, from prepare mlt"
     )
     options.add_system_arguments(parser, required=False)
     options.add_numbers(
         parser,
         ("--words", 20, "show the N most frequent words; 0: none"),
-        ("--examples", 0, "show N sentences behind the number"),
+        ("--examples", 0, "show N sentences on which systems differ"),
         smallest=0,
     )
-    parser.add_argument("--src", type=Path, metavar="FILE", help="the source, to show with the examples")
-    parser.add_argument("--ref", type=Path, metavar="FILE", help="the reference, to show with the examples")
+    parser.add_argument("--src", type=Path, metavar="FILE", help="source, shown with the examples")
+    parser.add_argument("--ref", type=Path, metavar="FILE", help="reference, shown with the examples")
     options.add_resampling_arguments(parser)
     options.add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judge every case in every output."""
+    """Label all cases in all hypotheses."""
     cases = read_cases(args.mlt)
     texts = read_systems(args)
-    beside = {name: read_text(path, name) for name, path in (("source", args.src), ("reference", args.ref)) if path}
-    check(args.mlt, cases, texts, list(beside.values()))
+    context = {name: read_text(path, name) for name, path in (("source", args.src), ("reference", args.ref)) if path}
+    check(args.mlt, cases, texts, list(context.values()))
     systems = [System(name, tuple(text.lines for text in runs)) for name, runs in texts]
     comparison = compare_lexical(cases, systems, options.chosen_resampling(args))
     lowest = min(system.all.lta for system in comparison.systems)
@@ -70,46 +70,46 @@ def run(args: argparse.Namespace) -> int:
     tables = [accuracy_table(comparison)]
     if args.words > 0:
         tables.append(word_table(comparison, args.words))
-    shown = "\n\n".join(show_example(example, beside) for example in examples)
+    shown = "\n\n".join(show_example(example, context) for example in examples)
     appendix = VERBATIM.get(args.format, "{}").format(shown) if shown else ""
     return options.show(args, {"comparison": comparison, "examples": examples}, tables, appendix)
 
 
 def read_systems(args: argparse.Namespace) -> list[tuple[str, tuple[NamedText, ...]]]:
-    """Names and outputs of all systems, the baseline first."""
+    """Read the hypotheses of all systems, the baseline first."""
     systems = [(name, [Path(file) for file in files]) for name, files in options.given_systems(args)]
     systems += [(name, [path]) for name, path in zip(short_names(args.hypotheses), args.hypotheses, strict=True)]
     if not systems:
-        raise UserError("no system's output is given", todo="pysimt-sac lexical --mlt TSV HYP...")
+        raise UserError("no hypotheses are given", todo="pysimt-sac lexical --mlt TSV HYP...")
     check_names([name for name, _ in systems])
     return [(name, tuple(map(read_text, files))) for name, files in systems]
 
 
 def check(
-    mlt: Path, cases: Sequence[Case], systems: Sequence[tuple[str, tuple[NamedText, ...]]], beside: Sequence[NamedText]
+    mlt: Path, cases: Sequence[Case], systems: Sequence[tuple[str, tuple[NamedText, ...]]], context: Sequence[NamedText]
 ) -> None:
-    """All texts must be of the same test set, and prepared like the list."""
+    """Check that all texts have the same length, and the preprocessing of the list."""
     texts = [text for _, runs in systems for text in runs]
-    for text in [*texts, *beside]:
+    for text in [*texts, *context]:
         check_lengths(text.name, text.lines, texts[0].name, texts[0].lines)
     forms = NamedText(str(mlt), tuple(form for case in cases for form in (*case.correct, *case.wrong_forms())))
     for text in texts:
-        as_judged = NamedText(text.name, tuple(map(normalise, text.lines)))
-        options.warn([*empty_lines(text, "hypothesis"), *trace_differences(forms, as_judged)])
+        normalised = NamedText(text.name, tuple(map(normalise, text.lines)))
+        options.warn([*empty_lines(text, "hypothesis"), *preprocessing_differences(forms, normalised)])
     for name, runs in systems:
         options.warn(check_runs(name, runs))
 
 
-def show_example(example: Example, beside: dict[str, NamedText]) -> str:
-    """A case with source, reference and outputs, each output marked +, - or blank."""
+def show_example(example: Example, context: dict[str, NamedText]) -> str:
+    """A case with source, reference and hypotheses, which are marked + (correct), - (wrong) or blank."""
     case = example.case
     others = ", ".join(case.wrong_forms()[:6]) or "none"
     rare = ", rare" if case.rare else ""
     lines = [f"line {case.line}: {case.word} -> {' or '.join(case.correct)}{rare} (other translations: {others})"]
-    width = max(map(len, [*beside, *example.outputs]))
-    lines += [f"    {name.ljust(width)}  {text.lines[case.line]}" for name, text in beside.items()]
+    width = max(map(len, [*context, *example.outputs]))
+    lines += [f"    {name.ljust(width)}  {text.lines[case.line]}" for name, text in context.items()]
     lines += [
-        f"  {MARKS.get(example.verdicts[name], ' ')} {name.ljust(width)}  {output}"
+        f"  {MARKS.get(example.labels[name], ' ')} {name.ljust(width)}  {output}"
         for name, output in example.outputs.items()
     ]
     return "\n".join(lines)

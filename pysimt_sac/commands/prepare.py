@@ -11,7 +11,7 @@ from pysimt_sac.corpora.record import TextStatistics, summary_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A second level of sub-commands, one per corpus."""
+    """Add a sub-command for each corpus."""
     corpora = parser.add_subparsers(dest="corpus", metavar="CORPUS", required=True)
     add_demo(corpora.add_parser("demo", help="generate the small English-German demo corpus"))
     add_multi30k(corpora.add_parser("multi30k", help="Multi30K, from a clone of multi30k/dataset or its raw files"))
@@ -20,57 +20,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Hand over to the chosen corpus."""
+    """Prepare the chosen corpus."""
     return int(args.run_corpus(args) or 0)
 
 
 def print_summary(folder: Path, statistics: Sequence[TextStatistics]) -> None:
-    """What was written, in numbers."""
+    """Print statistics of the written files."""
     print("\n".join(summary_table(statistics)))
     print(f"written to {folder}")
 
 
-def say(message: str) -> None:
-    """Progress, apart from the results on standard output."""
+def log(message: str) -> None:
+    """Print progress to standard error."""
     print(message, file=sys.stderr, flush=True)
 
 
 def add_common(parser: argparse.ArgumentParser, raw_help: str) -> None:
-    """Arguments of every corpus that is read from somewhere."""
+    """Add input and output folder."""
     parser.add_argument("--raw", type=Path, required=True, metavar="DIR", help=raw_help)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """How many processes to use; the result is the same for any number."""
+    """Add the number of processes, which does not change the result."""
     jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     parser.add_argument("--jobs", type=positive, default=jobs, metavar="N", help="processes (default: one per core)")
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `prepare demo`."""
+    """Add the options of `prepare demo`."""
     from pysimt_sac.corpora.demo import DEFAULT_SEED
 
-    parser.description = "Generate English captions and their German translations, with ambiguous words."
+    parser.description = "Generate English captions with German translations and ambiguous words."
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
-    parser.add_argument(
-        "--seed", type=int, default=DEFAULT_SEED, help="another seed makes another corpus (default: %(default)s)"
-    )
+    parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="random seed (default: %(default)s)")
     parser.set_defaults(run_corpus=run_demo)
 
 
 def run_demo(args: argparse.Namespace) -> None:
-    """Generate and describe the demo corpus."""
+    """Generate the demo corpus."""
     from pysimt_sac.corpora import demo
 
     print_summary(args.out, demo.prepare(args.out, args.seed))
 
 
 def add_multi30k(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `prepare multi30k`; the defaults are the paper's choices."""
+    """Add the options of `prepare multi30k`; the defaults are the paper's."""
     parser.description = (
-        "Lower-case, normalise and tokenise Multi30K, split hyphens, learn BPE on both sides and apply it to the "
-        "target side. OUT/en-de gets SPLIT.lc.norm.tok[.bpe].LANG, vocabularies, and references for scoring (.dehyph)."
+        "Lowercase, normalise and tokenise Multi30K, split hyphens, learn BPE on both sides and apply it to the target "
+        "side. Writes OUT/en-de/SPLIT.lc.norm.tok[.bpe].LANG, vocabularies, and references for scoring (.dehyph)."
     )
     add_common(parser, "folder of SPLIT.LANG[.gz], or a clone of multi30k/dataset")
     parser.add_argument(
@@ -78,54 +76,52 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
         type=language_pair,
         action="append",
         default=[],
-        help="language pair, source first; may be repeated (default: en-de and en-fr, those whose files are there)",
+        help="language pair, source first; may be repeated (default: en-de and en-fr, if their files exist)",
     )
-    parser.add_argument("--download", action="store_true", help="first fetch the raw files that are missing in --raw")
-    parser.add_argument("--no-split-hyphens", action="store_true", help="leave words like t-shirt whole")
+    parser.add_argument("--download", action="store_true", help="download raw files that are missing in --raw")
+    parser.add_argument("--no-split-hyphens", action="store_true", help="do not split words at hyphens")
     bpe = parser.add_argument_group("byte-pair encoding")
     bpe.add_argument(
         "--bpe-merges",
         type=positive,
         default=10000,
         metavar="N",
-        help="units to learn, each character counted as one, as in the paper (default: %(default)s)",
+        help="BPE units to learn, characters included, as in the paper (default: %(default)s)",
     )
     bpe.add_argument(
         "--bpe-threshold",
         type=natural,
         default=2,
         metavar="N",
-        help="split units that are rarer in the training text (default: %(default)s)",
+        help="split units with a lower training frequency (default: %(default)s)",
     )
     bpe.add_argument(
         "--bpe-sides",
         choices=("target", "both", "none"),
         default="target",
-        help="which sides to write in BPE units, too (default: %(default)s)",
+        help="sides to segment with BPE (default: %(default)s)",
     )
-    bpe.add_argument(
-        "--codes", type=Path, metavar="FILE", help="use these codes of subword-nmt instead of learning some"
-    )
+    bpe.add_argument("--codes", type=Path, metavar="FILE", help="use these subword-nmt codes instead of learning them")
     bpe.add_argument(
         "--codes-vocab",
         type=Path,
         nargs="+",
         default=[],
         metavar="FILE",
-        help="the vocabulary that belongs to --codes (with --bpe-sides both: source's and target's)",
+        help="subword-nmt vocabulary of --codes (with --bpe-sides both: source and target)",
     )
     add_jobs(parser)
     parser.set_defaults(run_corpus=run_multi30k)
 
 
 def run_multi30k(args: argparse.Namespace) -> None:
-    """Prepare and describe one folder per pair."""
+    """Prepare one folder per language pair."""
     from pysimt_sac.corpora import download, multi30k
 
     if args.download:
         pairs = args.pair or multi30k.PAPER_PAIRS
         folder = multi30k.raw_folder(args.raw) if args.raw.exists() else args.raw
-        download.download_multi30k(folder, {language for pair in pairs for language in pair.split("-")}, say)
+        download.download_multi30k(folder, {language for pair in pairs for language in pair.split("-")}, log)
     settings = multi30k.Multi30kSettings(
         split_hyphens=not args.no_split_hyphens,
         bpe_units=args.bpe_merges,
@@ -134,66 +130,72 @@ def run_multi30k(args: argparse.Namespace) -> None:
         codes=args.codes,
         codes_vocabularies=tuple(args.codes_vocab),
     )
-    for pair, statistics in multi30k.prepare(args.raw, args.out, args.pair, settings, args.jobs, say).items():
+    for pair, statistics in multi30k.prepare(args.raw, args.out, args.pair, settings, args.jobs, log).items():
         print_summary(args.out / pair, statistics)
 
 
 def add_iwslt14(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `prepare iwslt14`; the defaults are those of the work on reinforcement learning since MIXER."""
+    """Add the options of `prepare iwslt14`; the defaults are MIXER's."""
     parser.description = (
-        "Tokenise and lower-case IWSLT14; leave out long training pairs, and those of which one side is 1.5 times as "
-        "long as the other; make every 23rd of the others validation, unless there is a validation set; write "
-        "vocabularies. OUT/de-en gets SPLIT.tok.lc.LANG and train.tok.lc-min3.vocab.LANG."
+        "Tokenise and lowercase IWSLT14. Leave out training pairs that are too long, or with a length ratio above 1.5. "
+        "Every 23rd of the other pairs is validation, unless there is a validation set. Writes "
+        "OUT/de-en/SPLIT.tok.lc.LANG and train.tok.lc-min3.vocab.LANG."
     )
     add_common(parser, "de-en.tgz, the folder it unpacks to, or a folder of train, val and test.LANG[.gz]")
     parser.add_argument("--pair", type=language_pair, default="de-en", help="source first (default: %(default)s)")
     parser.add_argument(
-        "--max-words", type=positive, default=50, metavar="N", help="longest side of a training pair (default: 50)"
+        "--max-words",
+        type=positive,
+        default=50,
+        metavar="N",
+        help="maximum sentence length (default: %(default)s)",
     )
     parser.add_argument(
-        "--min-freq", type=positive, default=3, metavar="N", help="rarer words are unknown (default: %(default)s)"
+        "--min-freq",
+        type=positive,
+        default=3,
+        metavar="N",
+        help="minimum word frequency (default: %(default)s)",
     )
     add_jobs(parser)
     parser.set_defaults(run_corpus=run_iwslt14)
 
 
 def run_iwslt14(args: argparse.Namespace) -> None:
-    """Prepare and describe IWSLT14."""
+    """Prepare IWSLT14."""
     from pysimt_sac.corpora import iwslt14
 
     settings = iwslt14.Iwslt14Settings(args.max_words, args.min_freq)
-    print_summary(args.out / args.pair, iwslt14.prepare(args.raw, args.out, args.pair, settings, args.jobs, say))
+    print_summary(args.out / args.pair, iwslt14.prepare(args.raw, args.out, args.pair, settings, args.jobs, log))
 
 
 def add_mlt(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `prepare mlt`."""
+    """Add the options of `prepare mlt`."""
     parser.description = (
-        "Align MLT's ambiguous words with a prepared Multi30K. OUT/en-de gets SPLIT.mlt.tsv: word, correct "
+        "Align MLT's ambiguous words with a prepared Multi30K. Writes OUT/en-de/SPLIT.mlt.tsv: word, correct "
         "translations, candidates with their counts in training, line (from 0), and whether the case is rare."
     )
     add_common(parser, "folder of ENDE_MLTD_full.txt and test_sets/ende_test2016.txt and so on")
-    parser.add_argument(
-        "--corpus", type=Path, required=True, metavar="DIR", help="what `prepare multi30k` has written (its --out)"
-    )
+    parser.add_argument("--corpus", type=Path, required=True, metavar="DIR", help="output folder of `prepare multi30k`")
     parser.add_argument(
         "--list",
         choices=("later", "full"),
         default="later",
-        help="the later test sets, or the full annotation with the paper's counts for 2016 (default: %(default)s)",
+        help="lists of the later test sets, or the full list with the paper's counts for 2016 (default: %(default)s)",
     )
     parser.set_defaults(run_corpus=run_mlt)
 
 
 def run_mlt(args: argparse.Namespace) -> None:
-    """Align, and say what became of all rows."""
+    """Align MLT, and list rows that cannot be aligned."""
     from pysimt_sac.corpora import mlt
 
-    outcome = mlt.prepare(args.raw, args.corpus, args.out, args.list, say)
+    outcome = mlt.prepare(args.raw, args.corpus, args.out, args.list, log)
     print("pair   test set           rows  aligned   rare")
     for row in outcome.lists:
         share = f"{100 * row.rare / row.aligned:.1f}%" if row.aligned else "-"
         print(f"{row.pair:5}  {row.split:16}  {row.rows:5,}  {row.aligned:7,}  {row.rare:5,} ({share})")
-    for lost in outcome.not_aligned:
-        say(f"not aligned: {lost.file}, row {lost.row}: {lost.reason}: {lost.text}")
+    for unaligned in outcome.not_aligned:
+        log(f"not aligned: {unaligned.file}, row {unaligned.row}: {unaligned.reason}: {unaligned.text}")
     print(f"{len(outcome.not_aligned)} rows not aligned (listed in {mlt.NOT_ALIGNED})")
     print(f"written to {args.out}")

@@ -1,4 +1,4 @@
-"""`pysimt-sac report`: one page with everything about some runs."""
+"""`pysimt-sac report`: one HTML page with all analyses of some runs."""
 
 import argparse
 import importlib.util
@@ -9,39 +9,40 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.data import ReportData, analyse
 from pysimt_sac.evaluation.report.figures import save_figure
 from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
-from pysimt_sac.evaluation.report.page import render_page
+from pysimt_sac.evaluation.report.page import TITLE, render_page
 from pysimt_sac.files import atomic_write, make_folder
 
-EPILOG = """Each RUN is a folder that training wrote; the first one is the baseline. The same NAME several times: runs
-of one system with other seeds. Translations are looked for in the run's folder, where `pysimt translate -s test -f bs
--o RUN/out CKPT` writes them. Source, reference, training text and filters are those of the run's configuration, and
-ambiguous words SPLIT.mlt.tsv beside the source; options name others, or outputs that have no run folder."""
+EPILOG = """Each RUN is a folder that training wrote; the first one is the baseline. Runs with the same NAME are runs
+of one system with different seeds. Translations are read from the run's folder, where `pysimt translate -s test -f
+bs -o RUN/out CKPT` writes them. Source, reference, training text and filters are those of the run's configuration;
+ambiguous words are SPLIT.mlt.tsv in the source's folder. Options replace these files, or add hypotheses without a run
+folder."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Runs, files in place of theirs, what to compute."""
+    """Add the options."""
     parser.epilog = EPILOG
-    parser.add_argument("runs", nargs="*", metavar="[NAME=]RUN", help="a run's folder")
-    parser.add_argument("--out", required=True, type=Path, metavar="HTML", help="the page to write")
-    parser.add_argument("--title", default="What training did to the translations", help="the page's title")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="write the figures as SVG and PNG files, too")
-    parser.add_argument("--search", default="", metavar="NAME", help="which translations to take: gs, beam6, ...")
-    files = parser.add_argument_group("files in place of the runs' own")
+    parser.add_argument("runs", nargs="*", metavar="[NAME=]RUN", help="run folder")
+    parser.add_argument("--out", required=True, type=Path, metavar="HTML", help="page to write")
+    parser.add_argument("--title", default=TITLE, help="title of the page (default: %(default)s)")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="also write the figures as SVG and PNG files")
+    parser.add_argument("--search", default="", metavar="NAME", help="translations to use: gs, beam6, ...")
+    files = parser.add_argument_group("files instead of those of the runs")
     files.add_argument(
-        "--hyp", action="append", default=[], metavar="NAME:SPLIT=FILE", help="a system's translation; may be repeated"
+        "--hyp", action="append", default=[], metavar="NAME:SPLIT=FILE", help="hypothesis file; may be repeated"
     )
     for option, meaning in (("--src", "source"), ("--ref", "reference"), ("--mlt", "list of ambiguous words")):
         files.add_argument(
-            option, action="append", default=[], metavar="SPLIT=FILE", help=f"a test set's {meaning}; may be repeated"
+            option, action="append", default=[], metavar="SPLIT=FILE", help=f"{meaning} of a test set; may be repeated"
         )
-    files.add_argument("--train", type=Path, metavar="FILE", help="the training text, target side, in words")
+    files.add_argument("--train", type=Path, metavar="FILE", help="training text, target side, without BPE")
     options.add_measure_argument(parser)
     options.add_metric_arguments(parser)
     options.add_resampling_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, compute, write."""
+    """Write the page, and the figures if asked for."""
     given = gather(make_request(args))
     options.warn(given.warnings)
     metrics = options.chosen_metrics(args, given.sets[0].reference.path or Path())
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def make_request(args: argparse.Namespace) -> ReportRequest:
-    """What the command line asks for."""
+    """The request that the options describe."""
     outputs: dict[tuple[str, str], tuple[Path, ...]] = {}
     for word in args.hyp:
         system, equals, file = word.partition("=")
@@ -75,7 +76,7 @@ def make_request(args: argparse.Namespace) -> ReportRequest:
 
 
 def by_split(words: list[str], option: str) -> dict[str, Path]:
-    """Files by split."""
+    """Parse SPLIT=FILE."""
     files = {}
     for word in words:
         split, equals, file = word.partition("=")
@@ -86,11 +87,11 @@ def by_split(words: list[str], option: str) -> dict[str, Path]:
 
 
 def save_figures(data: ReportData, folder: Path) -> None:
-    """All figures of the page as files."""
+    """Write all figures of the page as files."""
     make_folder(folder)
     endings = ["svg", "png"] if importlib.util.find_spec("matplotlib") else ["svg"]
     if "png" not in endings:
-        options.note(["no PNG files, because matplotlib is not installed"])
+        options.note(["no PNG files: matplotlib is not installed"])
     for named in data.figures():
         for ending in endings:
             save_figure(named.figure, folder / f"{named.file}.{ending}")

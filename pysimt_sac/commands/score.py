@@ -1,4 +1,4 @@
-"""`pysimt-sac score`: BLEU and friends of one or several outputs."""
+"""`pysimt-sac score`: BLEU, chrF, TER and METEOR of hypotheses."""
 
 import argparse
 from pathlib import Path
@@ -8,21 +8,21 @@ from pysimt_sac.evaluation.report.layout import Table, best_cells
 from pysimt_sac.evaluation.scoring.scores import TextScores, score_texts
 from pysimt_sac.evaluation.scoring.texts import check_texts, read_text, short_names
 
-EPILOG = """Outputs and reference are scored as they are: joined (no BPE) and tokenised in the same way, one sentence a
-line. To know whether a difference is real, use `pysimt-sac compare`."""
+EPILOG = """Hypotheses and reference must be tokenised in the same way, without BPE, one sentence per line. For
+significance tests, use `pysimt-sac compare`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Reference, outputs, metrics."""
+    """Add the options."""
     parser.epilog = EPILOG
-    parser.add_argument("hypotheses", nargs="+", type=Path, metavar="HYP", help="a system's output")
-    parser.add_argument("--ref", required=True, type=Path, metavar="REF", help="the reference")
+    parser.add_argument("hypotheses", nargs="+", type=Path, metavar="HYP", help="hypothesis file")
+    parser.add_argument("--ref", required=True, type=Path, metavar="REF", help="reference")
     options.add_metric_arguments(parser)
     options.add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Score each output."""
+    """Score all hypotheses."""
     reference = read_text(args.ref, "reference")
     hypotheses = [read_text(path) for path in args.hypotheses]
     options.warn(check_texts(reference, hypotheses))
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def score_table(scored: list[TextScores]) -> Table:
-    """One row for each output."""
+    """A row for each hypothesis."""
     first = scored[0].scores
     shown = [score.metric for score in first if score.metric != "length"]
     directions = [score.higher_is_better for score in first if score.metric != "length"]

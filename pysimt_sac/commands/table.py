@@ -1,4 +1,4 @@
-"""`pysimt-sac table`: the paper's tables with one's own runs beside its figures."""
+"""`pysimt-sac table`: the paper's tables with your own runs."""
 
 import argparse
 from pathlib import Path
@@ -8,22 +8,22 @@ from pysimt_sac.evaluation.report.paper import paper_tables
 from pysimt_sac.evaluation.report.paper_tables import Filler, as_table
 from pysimt_sac.evaluation.report.runs_file import EXAMPLE, RunsFile, read_runs
 
-EPILOG = """Begin with `pysimt-sac table --example > runs.toml` and name your outputs there. Without a runs file, the
-paper's figures are shown alone; with one, the tables that it has runs for. The paper's human ranking and its
-perplexities are not computed from translations and so are not among these tables."""
+EPILOG = """Write a runs file with `pysimt-sac table --example > runs.toml` and put your paths there. Without a runs
+file, the paper's tables are shown; with one, only the tables for which it has runs. The paper's human ranking and
+perplexities are not among these tables."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The runs, and which tables."""
+    """Add the options."""
     parser.epilog = EPILOG
-    parser.add_argument("runs", nargs="?", type=Path, metavar="RUNS.toml", help="where your outputs are")
-    parser.add_argument("--example", action="store_true", help="print an example of RUNS.toml and stop")
+    parser.add_argument("runs", nargs="?", type=Path, metavar="RUNS.toml", help="runs file")
+    parser.add_argument("--example", action="store_true", help="print an example of a runs file and exit")
     parser.add_argument(
         "--table",
         action="append",
         choices=list(paper_tables()),
         metavar="NAME",
-        help=f"only this table; may be repeated (known: {', '.join(paper_tables())})",
+        help=f"show only this table; may be repeated ({', '.join(paper_tables())})",
     )
     options.add_meteor_argument(parser)
     options.add_resampling_arguments(parser)
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fill the tables."""
+    """Fill and show the tables."""
     if args.example:
         options.emit(args, EXAMPLE.rstrip("\n"))
         return 0

@@ -1,1 +1,1 @@
-"""Preparing corpora: from what people download, or what we generate, to what training reads."""
+"""Preparation of corpora for training: Multi30K, IWSLT14, MLT and the generated demo corpus."""

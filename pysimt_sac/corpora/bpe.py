@@ -1,6 +1,6 @@
-"""Byte-pair encoding by subword-nmt: learning codes, and applying them with a vocabulary threshold.
+"""Byte-pair encoding with subword-nmt: learn codes, and apply them with a vocabulary threshold.
 
-Called by `multi30k`. Checks files of codes before subword-nmt sees them, because it ends the program on a bad one.
+Codes are checked here, because subword-nmt exits the program if they are invalid.
 """
 
 import contextlib
@@ -21,8 +21,7 @@ MIN_PAIR_FREQUENCY = 2
 def learn_codes(texts: Sequence[Path], units: int, target: Path) -> None:
     """Learn codes jointly on several tokenised texts and write them.
 
-    units: how many units the text shall have at most, characters included (subword-nmt's --symbols with
-    --total-symbols): merges are as many fewer as there are characters. This is how the paper's codes were made.
+    units: BPE units, characters included (subword-nmt's --symbols with --total-symbols), as in the paper.
     """
     from subword_nmt.learn_bpe import learn_bpe
 
@@ -30,7 +29,7 @@ def learn_codes(texts: Sequence[Path], units: int, target: Path) -> None:
     for text in texts:
         counts.update(count_words(stream_lines(text)))
     codes = io.StringIO()
-    with contextlib.redirect_stderr(io.StringIO()):  # it reports on every merge
+    with contextlib.redirect_stderr(io.StringIO()):  # it prints every merge
         learn_bpe(
             [f"{word} {count}" for word, count in counts.items()],
             codes,
@@ -43,21 +42,21 @@ def learn_codes(texts: Sequence[Path], units: int, target: Path) -> None:
 
 
 def read_codes(path: Path) -> list[str]:
-    """The lines of a file of codes, each a pair of units after the first line with the version."""
+    """Read and check codes: a version line, then a pair of units per line."""
     lines = read_lines(path, "file of BPE codes")
     for number, line in enumerate(lines, start=1):
         if not (number == 1 and line.startswith("#version:")) and len(line.split(" ")) != 2:
-            raise UserError(f"line {number} is not a pair of units", path, "is this the output of learn-bpe?")
+            raise UserError(f"line {number} is not a pair of units", path, "is it the output of learn-bpe?")
     return lines
 
 
 def read_units(path: Path, threshold: int) -> set[str]:
-    """The units of a vocabulary of subword-nmt (`unit count` per line) that are frequent enough."""
+    """The units of a subword-nmt vocabulary (`unit count` per line) with at least `threshold` occurrences."""
     units = set()
     for number, line in enumerate(stream_lines(path, "BPE vocabulary"), start=1):
         unit, _, count = line.rpartition(" ")
         if not unit or not count.isdecimal():
-            hint = "is this the output of subword-nmt's get-vocab?"
+            hint = "is it the output of subword-nmt's get-vocab?"
             raise UserError(f"line {number} is not a unit and its count", path, hint)
         if int(count) >= threshold:
             units.add(unit)
@@ -65,7 +64,7 @@ def read_units(path: Path, threshold: int) -> set[str]:
 
 
 class Segmenter:
-    """Splits tokenised lines into units; those rarer than the threshold in the vocabulary are split further."""
+    """Segments tokenised lines; units below the vocabulary threshold are split further."""
 
     def __init__(self, codes: Path, vocabulary: Path | None = None, threshold: int = 0) -> None:
         from subword_nmt.apply_bpe import BPE
@@ -79,7 +78,7 @@ class Segmenter:
 
 
 def write_units(text: Path, codes: Path, target: Path) -> None:
-    """Segment a training text without a threshold and write its units with their counts, as subword-nmt does."""
+    """Segment a training text without a threshold and write subword-nmt's vocabulary of it."""
     segment = Segmenter(codes)
     counts = count_words(line for chunk in in_chunks(stream_lines(text)) for line in segment(chunk))
     write_lines(target, [f"{unit} {count}" for unit, count in keep_frequent(counts).items()])

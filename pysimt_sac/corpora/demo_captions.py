@@ -1,9 +1,8 @@
-"""Writing captions for the demo corpus: which words and which shape a sentence gets. Called by `demo` only.
+"""The captions of the demo corpus: their words and their structure.
 
-Ambiguous words (bank, match, ...) are placed so that the other words of the sentence decide on their translation: the
-people, things and places of one topic speak for the bank, those of another for the shore. The out-of-domain captions
-prefer shapes that are rare in training, mix topics, use all words equally often, have a few unknown ones, and both
-senses of an ambiguous word are equally likely.
+The other words of a sentence determine the translation of an ambiguous word (bank, match, ...): people, things and
+places of one topic belong to the bank, those of another to the shore. Out-of-domain captions have structures that are
+rare in training, mixed topics, a flat word distribution and some unknown words; both senses are equally likely.
 """
 
 import random
@@ -47,7 +46,7 @@ class Caption:
 
 @dataclass(frozen=True)
 class Domain:
-    """What distinguishes the out-of-domain captions from the others: all are probabilities, except the flatness."""
+    """Parameters of a domain; all are probabilities, except the flatness."""
 
     ambiguous: float = 0.8
     two_clauses: float = 0.15
@@ -59,9 +58,9 @@ class Domain:
     free_word_order: float = 0.25
     decoy: float = 0.08
     unseen: float = 0.0
-    flatness: float = 0.0  # 0: the first words of a list are much more frequent; 1: all are alike
-    rare_share: float | None = None  # None: that of the word
-    foreign_topics: bool = False  # fill neutral places with words of other topics, instead of everyday ones
+    flatness: float = 0.0  # 0: Zipf-like word distribution, 1: uniform
+    rare_share: float | None = None  # None: the word's own
+    foreign_topics: bool = False  # neutral words come from other topics, not from GENERIC
 
 
 IN_DOMAIN = Domain()
@@ -78,14 +77,14 @@ OUT_OF_DOMAIN = Domain(
     foreign_topics=True,
 )
 
-# Where the word stands that gives the sense away, how often, and how often there is one more.
+# Where the disambiguating words are, how often, and the probability of one more.
 CUE_PLACES = ("subject", "place", "second clause")
 CUE_WEIGHTS = (0.4, 0.3, 0.3)
 MORE_CUES = 0.35
 
 
 class CaptionWriter:
-    """Writes captions of one domain with one source of randomness."""
+    """Writes captions of one domain."""
 
     def __init__(self, rng: random.Random, domain: Domain) -> None:
         self.rng = rng
@@ -96,7 +95,7 @@ class CaptionWriter:
         return self.rng.random() < probability
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of the items, the first ones more often (in the flat domain: all alike)."""
+        """Draw an item; the first ones are more likely, unless the domain is flat."""
         weights = [(1 / (rank + 1)) ** (1.5 * (1 - self.domain.flatness)) for rank in range(len(items))]
         return self.rng.choices(items, weights)[0]
 
@@ -114,13 +113,13 @@ class CaptionWriter:
         cues = {self.rng.choices(CUE_PLACES, CUE_WEIGHTS)[0]}
         cues |= {place for place in CUE_PLACES if self.chance(MORE_CUES)}
         decoy = None
-        if self.chance(self.domain.decoy):  # one thing of the wrong topic, outvoted by two of the right one
+        if self.chance(self.domain.decoy):  # one cue for the wrong sense, two for the right one
             cues, decoy = {"place", "second clause"}, other
         caption = self.sentence(topic, entry if entry.dominant is noun else exchange_senses(entry), cues, decoy)
         return replace(caption, word=noun.english, translation=noun.german_oblique)
 
     def sentence(self, topic: Topic, entry: Ambiguous | None, cues: set[str], decoy: Topic | None) -> Caption:
-        """A caption with words of the topic at the cues' places; the ambiguous word is the entry's dominant noun."""
+        """A caption with words of the topic in the places `cues`; the ambiguous word is the entry's dominant noun."""
         neutral = self.neutral_topic(topic, entry)
         subject = self.subject(topic if "subject" in cues else neutral, decoy)
         place = self.place(topic if "place" in cues else neutral)
@@ -139,7 +138,7 @@ class CaptionWriter:
         return self.two_clauses(first, second)
 
     def neutral_topic(self, topic: Topic, entry: Ambiguous | None) -> Topic:
-        """Everyday words, or, out of domain, those of a topic that speaks for neither sense."""
+        """GENERIC or, out of domain, perhaps a topic of neither sense."""
         if not self.domain.foreign_topics:
             return GENERIC
         excluded = {entry.dominant_topic, entry.rare_topic} if entry else set()
@@ -147,7 +146,7 @@ class CaptionWriter:
         return self.rng.choice([*others, GENERIC, GENERIC])
 
     def subject(self, topic: Topic, decoy: Topic | None) -> Phrase:
-        """Who: perhaps several, perhaps with something, perhaps wearing something."""
+        """A subject, perhaps in the plural, with a companion or a relative clause."""
         noun = self.pick(topic.people)
         if topic is GENERIC and self.chance(self.domain.unseen):
             noun = self.rng.choice(demo_nouns.UNSEEN_PEOPLE)
@@ -166,19 +165,19 @@ class CaptionWriter:
         return self.pick(adjectives) if self.chance(probability) else None
 
     def number(self) -> tuple[str, str]:
-        """A number word, as the translator happens to put it."""
+        """A number word and one of its translations."""
         english, usual, other, share = self.pick(lexicon.NUMBERS)
         return english, other if self.chance(share) else usual
 
     def thing(self, noun: Noun, case: int, may_be_plural: bool = True) -> Phrase:
-        """A thing, perhaps several."""
+        """A thing, perhaps in the plural."""
         determiner = ("the", "") if self.chance(0.3) else ("a", "")
         if may_be_plural and self.chance(0.15):
             determiner = self.number()
         return noun_phrase(noun, case, determiner, self.adjective(lexicon.ADJECTIVES_OF_THINGS, 0.4))
 
     def place(self, topic: Topic) -> Phrase:
-        """Where: behind a preposition, in the dative."""
+        """A place with a preposition, in the dative."""
         noun = self.pick(topic.places)
         if topic is GENERIC and self.chance(self.domain.unseen):
             noun = self.rng.choice(demo_nouns.UNSEEN_PLACES)
@@ -187,18 +186,18 @@ class CaptionWriter:
         return self.located(phrase, list(lexicon.PREPOSITIONS_OF_PLACE))
 
     def located(self, phrase: Phrase, prepositions: Sequence[str]) -> Phrase:
-        """A phrase in the dative behind one of the prepositions."""
+        """A phrase in the dative with one of the prepositions."""
         english = self.pick(prepositions)
         usual, other, share = lexicon.PREPOSITIONS_OF_PLACE[english]
         return after_preposition(english, other if self.chance(share) else usual, phrase)
 
     def translated(self, verb: Verb) -> Verb:
-        """The verb as the translator happens to put it."""
+        """The verb with one of its translations."""
         other, share = lexicon.OTHER_VERBS.get(verb.english, (verb, 0.0))
         return other if self.chance(share) else verb
 
     def verb_and_object(self, topic: Topic) -> tuple[Verb, Phrase]:
-        """Something to do with one of the topic's things."""
+        """A verb and one of the topic's things as its object."""
         is_small = self.chance(0.6)
         noun = self.pick(topic.small if is_small else topic.large)
         specific = lexicon.VERBS_FOR_SMALL if is_small else lexicon.VERBS_FOR_LARGE
@@ -213,9 +212,9 @@ class CaptionWriter:
         return Clause(subject, *self.verb_and_object(topic), place=place if self.chance(0.5) else None)
 
     def clause_about(self, entry: Ambiguous, subject: Phrase, place: Phrase | None) -> Clause:
-        """A clause in which the ambiguous word is the object or, if large and nothing else says where, the place.
+        """A clause in which the ambiguous word is the object or, if it is large and there is no other, the place.
 
-        The same verbs and prepositions go with either sense, so that they do not give it away.
+        Verbs and prepositions are the same for both senses, so that they do not disambiguate.
         """
         noun = entry.dominant
         if entry.is_large and place is None and self.chance(0.6):
@@ -226,13 +225,13 @@ class CaptionWriter:
         return Clause(subject, verb, self.thing(noun, ACCUSATIVE, may_be_plural=False), place)
 
     def one_clause(self, clause: Clause) -> Caption:
-        """A caption of one main clause. German may begin with the place where English does not."""
+        """A caption of one main clause; German may begin with the place where English does not."""
         place_first = clause.place is not None and self.chance(self.domain.place_first)
         german_place_first = place_first or (clause.place is not None and self.chance(self.domain.free_word_order))
         return caption(english_clause(clause, place_first), german_main_clause(clause, german_place_first))
 
     def two_clauses(self, first: Clause, second: Clause) -> Caption:
-        """A caption of two clauses: side by side, or one while the other."""
+        """A caption of two clauses, coordinate or subordinate."""
         if self.chance(self.domain.coordination):
             english = f"{english_clause(first)} and {english_clause(second)}"
             return caption(english, f"{german_main_clause(first)} und {german_main_clause(second)}")
@@ -244,7 +243,7 @@ class CaptionWriter:
 
 
 def exchange_senses(entry: Ambiguous) -> Ambiguous:
-    """The same word with its senses exchanged, so that `dominant` is the one to use."""
+    """Exchange the two senses of a word."""
     return replace(
         entry,
         dominant=entry.rare,
@@ -255,5 +254,5 @@ def exchange_senses(entry: Ambiguous) -> Ambiguous:
 
 
 def caption(english: str, german: str) -> Caption:
-    """End both sentences; a clause that ends just before a comma or the end needs no second one."""
+    """Add full stops and remove doubled commas."""
     return Caption(f"{english} .", f"{german} .".replace(" , ,", " ,").replace(" , .", " ."))

@@ -1,7 +1,7 @@
-"""The grammar of the demo corpus: phrases and clauses in English and German at once. Pure functions of their arguments.
+"""The grammar of the demo corpus: phrases and clauses in English and German.
 
-Called by `demo` only. German has gender, case and number agreement, separable verbs, verb-second main clauses and
-verb-final subordinate ones, so that translating is more than replacing words.
+German has agreement of gender, case and number, separable verbs, verb-second main clauses and verb-final subordinate
+clauses.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ CONTRACTIONS = {"in dem": "im", "bei dem": "beim", "von dem": "vom"}
 
 @dataclass(frozen=True)
 class Phrase:
-    """The same thing said in both languages."""
+    """A phrase in both languages."""
 
     english: str
     german: str
@@ -43,7 +43,7 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Clause:
-    """Who does what, to what, where."""
+    """Subject, verb, object and place."""
 
     subject: Phrase
     verb: Verb
@@ -54,7 +54,7 @@ class Clause:
 def noun_phrase(
     noun: Noun, case: int, determiner: tuple[str, str] = ("a", ""), adjective: tuple[str, str] | None = None
 ) -> Phrase:
-    """A noun with its determiner: ("a", ""), ("the", "") or a number in both languages, which makes a plural."""
+    """A noun phrase; the determiner is ("a", ""), ("the", "") or a number in both languages, for the plural."""
     word, number = determiner
     if word in SINGULAR_DETERMINERS:
         german = [ARTICLES[word, noun.gender][case]]
@@ -76,12 +76,12 @@ def noun_phrase(
 
 
 def dative_plural(plural: str) -> str:
-    """Plurals get an n in the dative, unless they end in n or s."""
+    """The dative plural ends in n or s."""
     return plural if plural[-1] in "ns" else plural + "n"
 
 
 def after_preposition(english: str, german: str, phrase: Phrase) -> Phrase:
-    """A phrase behind its preposition, the article contracted where German does."""
+    """A prepositional phrase, with German contractions."""
     joined = f"{german} {phrase.german}"
     for two_words, contracted in CONTRACTIONS.items():
         at_start, inside = joined.startswith(f"{two_words} "), f" {two_words} "
@@ -92,12 +92,12 @@ def after_preposition(english: str, german: str, phrase: Phrase) -> Phrase:
 
 
 def with_companion(head: Phrase, companion: Phrase) -> Phrase:
-    """A phrase with another one, in the dative, attached: a man with a dog."""
+    """Attach a phrase in the dative: a man with a dog."""
     return Phrase(f"{head.english} with {companion.english}", f"{head.german} mit {companion.german}", head.is_plural)
 
 
 def with_relative_clause(head: Phrase, gender: str, verb: Verb, thing: Phrase) -> Phrase:
-    """A person who is doing something: the relative pronoun agrees with the person."""
+    """Attach a relative clause, whose pronoun agrees with the head."""
     pronoun = "die" if head.is_plural else RELATIVE_PRONOUNS[gender]
     english = f"{head.english} who {english_verb(head, verb)} {thing.english}"
     german = f"{head.german} , {pronoun} {thing.german} {verb.german_plural if head.is_plural else verb.german} ,"
@@ -105,17 +105,17 @@ def with_relative_clause(head: Phrase, gender: str, verb: Verb, thing: Phrase) -
 
 
 def english_verb(subject: Phrase, verb: Verb) -> str:
-    """The progressive form, which captions use."""
+    """The progressive form."""
     return f"{'are' if subject.is_plural else 'is'} {verb.english}"
 
 
 def join(*parts: str) -> str:
-    """Put the parts that are there side by side."""
+    """Join the parts that are not empty."""
     return " ".join(part for part in parts if part)
 
 
 def english_clause(clause: Clause, place_first: bool = False) -> str:
-    """Subject, verb, object, place; or the place first, set off by a comma."""
+    """Subject, verb, object and place, or the place first."""
     place = clause.place.english if clause.place else ""
     thing = clause.object.english if clause.object else ""
     core = join(clause.subject.english, english_verb(clause.subject, clause.verb), thing)
@@ -123,14 +123,14 @@ def english_clause(clause: Clause, place_first: bool = False) -> str:
 
 
 def german_parts(clause: Clause) -> tuple[str, str, str]:
-    """The finite verb, the object with its preposition, and the place."""
+    """Finite verb, object with its preposition, and place."""
     verb = clause.verb.german_plural if clause.subject.is_plural else clause.verb.german
     thing = join(clause.verb.preposition, clause.object.german) if clause.object else ""
     return verb, thing, clause.place.german if clause.place else ""
 
 
 def german_main_clause(clause: Clause, place_first: bool = False) -> str:
-    """The verb second, a separable verb's particle last."""
+    """A verb-second clause; the particle of a separable verb is last."""
     verb, thing, place = german_parts(clause)
     if place and place_first:
         return join(place, verb, clause.subject.german, thing, clause.verb.particle)
@@ -138,12 +138,12 @@ def german_main_clause(clause: Clause, place_first: bool = False) -> str:
 
 
 def german_inverted_clause(clause: Clause) -> str:
-    """A main clause behind a subordinate one: the verb first."""
+    """A main clause after a subordinate one, verb first."""
     verb, thing, place = german_parts(clause)
     return join(verb, clause.subject.german, thing, place, clause.verb.particle)
 
 
 def german_subordinate_clause(clause: Clause) -> str:
-    """The verb last, with its particle in front of it as one word."""
+    """A verb-final clause."""
     verb, thing, place = german_parts(clause)
     return join(clause.subject.german, thing, place, clause.verb.particle + verb)

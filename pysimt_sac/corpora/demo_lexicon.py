@@ -1,7 +1,6 @@
-"""What a word of the demo corpus is, how its tables are read, and its verbs, adjectives and prepositions.
+"""The lexicon of the demo corpus: types of words, parsers of their tables, verbs, adjectives and prepositions.
 
-The nouns are in `demo_nouns`; `demo_grammar` makes phrases of them all. In tables an underscore stands for a space.
-Lists begin with the words to be used most; the last ones are rare, as in a real corpus.
+The nouns are in `demo_nouns`. In tables, an underscore is a space. Lists are ordered by frequency.
 """
 
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun in both languages. `german_oblique`: the singular after the nominative (der junge, den jungen)."""
+    """A noun in both languages. german_oblique: the singular in other cases than the nominative (den jungen)."""
 
     english: str
     english_plural: str
@@ -21,9 +20,9 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """What somebody is doing. The particle of a separable verb stands apart (hebt ... auf, but: aufhebt).
+    """A verb in both languages.
 
-    preposition: what German puts before the object, which is in the accusative with or without it.
+    particle: of a separable verb (hebt ... auf); preposition: before the German object, which is in the accusative.
     """
 
     english: str
@@ -35,7 +34,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Topic:
-    """Words that occur together: who is there, what can be held, what cannot, and where it is."""
+    """Nouns that occur together: people, things that can be held, larger things, places."""
 
     people: tuple[Noun, ...]
     small: tuple[Noun, ...]
@@ -45,7 +44,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Ambiguous:
-    """A source word with a dominant and a rare translation, told apart by the topic of the sentence."""
+    """A source word with a dominant and a rare sense, which depends on the topic of the sentence."""
 
     dominant: Noun
     dominant_topic: str
@@ -56,7 +55,7 @@ class Ambiguous:
 
 
 def parse_nouns(table: str) -> tuple[Noun, ...]:
-    """Nouns, separated by commas: `english/plural german/plural gender [oblique]`."""
+    """Parse nouns, separated by commas: `english/plural german/plural gender [oblique]`."""
     nouns = []
     for entry in table.split(","):
         english, german, gender, *oblique = (field.replace("_", " ") for field in entry.split())
@@ -68,12 +67,12 @@ def parse_nouns(table: str) -> tuple[Noun, ...]:
 
 
 def parse_topic(table: str) -> Topic:
-    """A topic's four lists of nouns, separated by semicolons."""
+    """Parse a topic's four lists of nouns, separated by semicolons."""
     return Topic(*(parse_nouns(nouns) for nouns in table.split(";")))
 
 
 def parse_ambiguous(table: str) -> tuple[Ambiguous, ...]:
-    """One word a line: `english; dominant gender topic; rare gender topic; share of the rare; small|large`."""
+    """Parse lines: `english; dominant gender topic; rare gender topic; share of the rare sense; small|large`."""
     words = []
     for line in table.strip().splitlines():
         english, dominant, rare, share, size = line.split(";")
@@ -123,7 +122,7 @@ VERBS_OF_PLACE = (
 )
 WEARING = Verb("wearing", "trägt", "tragen")
 
-# Where a translator may choose freely: the usual German, the other one, and how often it is the other one.
+# Alternative translations: the usual one, the other one, and the probability of the other one.
 PREPOSITIONS_OF_PLACE = {
     "in": ("in", "in", 0.0),
     "next to": ("neben", "neben", 0.0),

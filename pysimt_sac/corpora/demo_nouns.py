@@ -1,11 +1,11 @@
-"""The nouns of the demo corpus: by topic, and the ambiguous ones with the topics that decide on their translation.
+"""The nouns of the demo corpus, by topic, and the ambiguous ones with the topics of their senses.
 
-Data only. Lists begin with the words to be used most; the last ones are rare, as in a real corpus.
+Lists are ordered by frequency.
 """
 
 from pysimt_sac.corpora.demo_lexicon import parse_ambiguous, parse_nouns, parse_topic
 
-# Each topic: people; what can be held; what cannot; places.
+# Each topic: people; things that can be held; larger things; places.
 GENERIC = parse_topic("""
     man/men mann/männer m, woman/women frau/frauen f, boy/boys junge/jungen m jungen, girl/girls mädchen/mädchen n,
     child/children kind/kinder n, lady/ladies dame/damen f, neighbor/neighbors nachbar/nachbarn m nachbarn,
@@ -141,7 +141,7 @@ CLOTHES = parse_nouns("""
     skirt/skirts rock/röcke m, sweater/sweaters pullover/pullover m, apron/aprons schürze/schürzen f
 """)
 
-# Only in the out-of-domain split, so that it has words nobody was taught.
+# Only in the out-of-domain split: unknown words.
 UNSEEN_PEOPLE = parse_nouns("""
     robot/robots roboter/roboter m, penguin/penguins pinguin/pinguine m, queen/queens königin/königinnen f
 """)

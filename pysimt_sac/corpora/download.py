@@ -1,4 +1,4 @@
-"""Fetching the raw files of Multi30K, verified by checksum. The only module of the package that uses the network."""
+"""Download Multi30K's raw files and verify their checksums. No other module uses the network."""
 
 import gzip
 import hashlib
@@ -35,12 +35,12 @@ MULTI30K_CHECKSUMS = {
 }
 
 
-def download_multi30k(folder: Path, languages: Iterable[str], say: Callable[[str], None]) -> None:
-    """Fetch what is missing in the folder for these languages."""
+def download_multi30k(folder: Path, languages: Iterable[str], log: Callable[[str], None]) -> None:
+    """Download the files of these languages that are missing in the folder."""
     wanted = [name for name in MULTI30K_CHECKSUMS if name.rpartition(".")[2] in set(languages)]
     missing = [name for name in wanted if find_text(folder, name) is None]
     for name in missing:
-        say(f"fetching {name}.gz")
+        log(f"downloading {name}.gz")
         content = fetch(f"{MULTI30K_ADDRESS}/{name}.gz")
         verify(name, content)
         make_folder(folder)
@@ -49,7 +49,7 @@ def download_multi30k(folder: Path, languages: Iterable[str], say: Callable[[str
 
 
 def fetch(address: str) -> bytes:
-    """The bytes at an address."""
+    """The content of a URL."""
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS) as response:
             content: bytes = response.read()
@@ -59,15 +59,15 @@ def fetch(address: str) -> bytes:
     except (urllib.error.URLError, OSError) as error:
         cause = getattr(error, "reason", error)
         reason = getattr(cause, "strerror", None) or cause
-        todo = "no network? copy the raw files from another machine and leave --download out"
-        raise UserError(f"cannot be fetched: {reason}", address, todo) from error
+        todo = "without a network, copy the raw files into --raw and leave --download out"
+        raise UserError(f"cannot be downloaded: {reason}", address, todo) from error
 
 
 def verify(name: str, compressed: bytes) -> None:
-    """Refuse a file whose text is not the one this package was tested with."""
+    """Refuse a file with an unexpected checksum."""
     try:
         text = gzip.decompress(compressed)
     except (EOFError, OSError, zlib.error) as error:
-        raise UserError("what was fetched is not a gzip file", f"{name}.gz", "try again later") from error
+        raise UserError("the downloaded file is not a gzip file", f"{name}.gz", "try again later") from error
     if hashlib.sha256(text).hexdigest() != MULTI30K_CHECKSUMS[name]:
-        raise UserError("what was fetched has another checksum than expected", f"{name}.gz", "try again later")
+        raise UserError("the downloaded file has an unexpected checksum", f"{name}.gz", "try again later")

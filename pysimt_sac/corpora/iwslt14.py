@@ -1,9 +1,9 @@
-"""IWSLT14 from the official archive, or from plain parallel files, to what training reads. Called by `prepare`.
+"""Prepare IWSLT14, from the official archive or from plain parallel files.
 
-The steps are those of the work on reinforcement learning for translation since MIXER: tokenise, then lower-case;
-leave out training pairs with a side of more than 50 words or more than 1.5 times as long as the other; every 23rd of
-the pairs left is validation; the test set is all of the archive's dev and tst sets together, uncut. Words that occur
-fewer than 3 times in the training text are unknown; no BPE.
+The steps are those of MIXER and later work on reinforcement learning: tokenise, then lowercase; leave out training
+pairs with more than 50 words on a side or a length ratio above 1.5; every 23rd of the other pairs is validation; the
+test set is the concatenation of the archive's dev and tst sets. Words with fewer than 3 occurrences in training are
+unknown; no BPE.
 """
 
 import contextlib
@@ -30,31 +30,31 @@ MAX_RATIO = 1.5
 
 @dataclass(frozen=True)
 class Iwslt14Settings:
-    """How to prepare; the defaults are those of this line of work."""
+    """Maximum sentence length and minimum word frequency."""
 
     max_words: int = 50
     min_frequency: int = 3
 
 
 def prepare(
-    raw: Path, out: Path, pair: str, settings: Iwslt14Settings, jobs: int, say: Callable[[str], None]
+    raw: Path, out: Path, pair: str, settings: Iwslt14Settings, jobs: int, log: Callable[[str], None]
 ) -> list[TextStatistics]:
-    """Write OUT/PAIR and describe it."""
+    """Write OUT/PAIR and return its statistics."""
     require_own_folder(out / pair, f"iwslt14 {pair}")
-    say(f"reading {raw}")
+    log(f"reading {raw}")
     with TemporaryDirectory(prefix="iwslt14-") as scratch_name, atomic_folder(out) as root, Workers(jobs) as workers:
         scratch, folder = Path(scratch_name), root / pair
         folder.mkdir()
-        splits = look_at_splits(plain_folder(raw, pair, scratch), raw, pair)
+        splits = find_splits(plain_folder(raw, pair, scratch), raw, pair)
         for split, files in splits.items():
             for language, file in zip(pair.split("-"), files, strict=True):
-                say(f"tokenising {file.path.name} ({file.lines:,} lines)")
+                log(f"tokenising {file.path.name} ({file.lines:,} lines)")
                 tokenise_file(file.path, scratch / text_name(split, language), language, STYLE, workers)
         for split in splits:
-            placed = place(split, read_pairs(scratch, split, pair), "val" not in splits, settings)
+            placed = assign_splits(split, read_pairs(scratch, split, pair), "val" not in splits, settings)
             written = write_pairs(folder, pair, placed)
-            say(f"{split}: {written:,} of {splits[split][0].lines:,} pairs kept")
-        return finish(folder, pair, splits, settings, say)
+            log(f"{split}: {written:,} of {splits[split][0].lines:,} pairs kept")
+        return write_vocabularies(folder, pair, splits, settings, log)
 
 
 def text_name(split: str, language: str) -> str:
@@ -62,8 +62,8 @@ def text_name(split: str, language: str) -> str:
     return f"{split}.tok.lc.{language}"
 
 
-def look_at_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile]]:
-    """Both sides of the splits that are there: a training text, if any, comes with or without a validation set."""
+def find_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile]]:
+    """Both sides of all splits that exist; the validation set is optional."""
     source = pair.split("-")[0]
     validation = next((name for name in VALIDATION_NAMES if find_text(folder, f"{name}.{source}")), "val")
     names = {"train": "train", "val": validation, "test": "test"}
@@ -73,7 +73,7 @@ def look_at_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile
         todo = f"expected train.tags.{pair}.* and IWSLT14.*.xml, {pair}.tgz, or train, val, test.{source} and so on"
         raise UserError("nothing of IWSLT14 here", raw, todo)
     if "train" not in splits and "val" not in splits:
-        raise UserError("neither a training text nor a validation set here", raw, "a test set alone is not enough")
+        raise UserError("neither training text nor validation set here", raw, "a test set alone is not enough")
     return splits
 
 
@@ -84,16 +84,16 @@ def read_pairs(folder: Path, split: str, pair: str) -> Iterator[tuple[str, str]]
 
 
 def is_kept(sentences: tuple[str, str], settings: Iwslt14Settings) -> bool:
-    """Whether a pair is short enough and its sides are about equally long."""
+    """Whether a pair is short enough and has a length ratio of at most MAX_RATIO."""
     lengths = [len(sentence.split()) for sentence in sentences]
     short, long = min(lengths), max(lengths)
     return short >= 1 and long <= settings.max_words and long <= MAX_RATIO * short
 
 
-def place(
+def assign_splits(
     split: str, pairs: Iterable[tuple[str, str]], split_off: bool, settings: Iwslt14Settings
 ) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The pairs to keep, each with the split it goes to; `split_off`: training gives every 23rd pair to validation."""
+    """The pairs to keep with their splits; `split_off`: move every 23rd training pair to validation."""
     kept = 0
     for sentences in pairs:
         if split != "test" and not is_kept(sentences, settings):
@@ -104,7 +104,7 @@ def place(
 
 
 def write_pairs(folder: Path, pair: str, placed: Iterable[tuple[str, tuple[str, str]]]) -> int:
-    """Write sentence pairs to the files of their splits; how many there were."""
+    """Write sentence pairs to the files of their splits and return their number."""
     written = 0
     with contextlib.ExitStack() as stack:
         streams: dict[str, list[IO[str]]] = {}
@@ -118,12 +118,12 @@ def write_pairs(folder: Path, pair: str, placed: Iterable[tuple[str, tuple[str, 
     return written
 
 
-def finish(
-    folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Iwslt14Settings, say: Callable[[str], None]
+def write_vocabularies(
+    folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Iwslt14Settings, log: Callable[[str], None]
 ) -> list[TextStatistics]:
-    """Write vocabularies, if there is a training text, and the record; describe what was written."""
+    """Write vocabularies, if there is a training text, and the record; return statistics."""
     if "train" not in splits:
-        say("there is no training text: no vocabularies are written")
+        log("no training text, no vocabularies")
     statistics = []
     for language in pair.split("-"):
         words = None

@@ -1,7 +1,7 @@
-"""Reading IWSLT14's official archive: tagged training text and XML test sets become plain parallel files.
+"""Extract plain parallel files from IWSLT14's official archive.
 
-Called by `iwslt14` only. The archive of a pair, de-en.tgz, has train.tags.de-en.de and .en, in which some lines are
-about the talk, and IWSLT14.TED.dev2010.de-en.de.xml and the like, in which sentences are in <seg> elements.
+The archive of a pair, de-en.tgz, has train.tags.de-en.de and .en, with lines of metadata, and XML files such as
+IWSLT14.TED.dev2010.de-en.de.xml, with sentences in <seg> elements.
 """
 
 import html
@@ -16,16 +16,16 @@ from pysimt_sac.corpora.raw_files import require_folder
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write, make_folder, stream_lines, why
 
-# Lines of the training text that are not translated, the same in both languages.
+# Lines of metadata in the training text.
 METADATA = re.compile(r"\s*</?(url|keywords|talkid|speaker|reviewer|translator|doc)\b")
-# Titles and descriptions are translated: only their tags go.
+# Titles and descriptions are translated; only their tags are removed.
 TAGS = re.compile(r"</?(title|description)>")
 SEGMENT = re.compile(r"<seg id=\"?(\d+)\"?>(.*?)</seg>")
 ARCHIVE_ENDINGS = (".tgz", ".tar.gz")
 
 
 def plain_folder(raw: Path, pair: str, scratch: Path) -> Path:
-    """A folder of plain parallel files: `raw` itself, or one made in `scratch` from what `raw` has of the archive."""
+    """A folder of plain parallel files: `raw` itself, or `scratch` if `raw` is the archive or its content."""
     for archive in (raw, *(raw / f"{pair}{ending}" for ending in ARCHIVE_ENDINGS)):
         if archive.is_file():
             return unpack_folder(extract(archive, make_folder(scratch / "archive")), pair, scratch)
@@ -36,7 +36,7 @@ def plain_folder(raw: Path, pair: str, scratch: Path) -> Path:
 
 
 def extract(archive: Path, folder: Path) -> Path:
-    """Copy the text files of an archive into one folder, whatever folders they are in."""
+    """Extract the text files of an archive into one folder."""
     try:
         with tarfile.open(archive) as members:
             for member in members:
@@ -46,14 +46,14 @@ def extract(archive: Path, folder: Path) -> Path:
                     with atomic_write(folder / name, "wb") as stream:
                         shutil.copyfileobj(content, stream)
     except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise UserError("broken archive", archive, "fetch it again") from error
+        raise UserError("broken archive", archive, "download it again") from error
     except OSError as error:
         raise UserError(f"cannot be read: {why(error)}", archive) from error
     return folder
 
 
 def unpack_folder(folder: Path, pair: str, scratch: Path) -> Path:
-    """Write train and test, both languages, as plain text."""
+    """Write training text and test set of both languages as plain text."""
     plain = make_folder(scratch / "plain")
     lengths = {}
     for language in pair.split("-"):
@@ -75,37 +75,37 @@ def training_text(lines: Iterable[str]) -> Iterator[str]:
 
 
 def test_sets(folder: Path, pair: str) -> list[str]:
-    """The names of the archive's dev and tst sets, by kind and year, without their endings; both sides compared."""
+    """The names of the archive's dev and tst sets, sorted, after a check that both sides have the same length."""
     source, target = pair.split("-")
     endings = {language: f".{language}.xml" for language in (source, target)}
     found = [path.name.removesuffix(endings[source]) for path in folder.glob(f"*.{pair}{endings[source]}")]
     if not found:
-        raise UserError(f"no *.{pair}{endings[source]} here", folder, "the archive's test sets are needed, too")
+        raise UserError(f"no *.{pair}{endings[source]} here", folder, "the archive's test sets are required")
     for name in found:
         counts = {
             f"{name}{ending}": sum(1 for _ in segments(folder / f"{name}{ending}")) for ending in endings.values()
         }
         require_equal(counts, folder)
-    return sorted(found, key=lambda name: (name.split(".")[2:], name))  # IWSLT14.TED.dev2010.de-en: dev2010 decides
+    return sorted(found, key=lambda name: (name.split(".")[2:], name))  # by dev2010 in IWSLT14.TED.dev2010.de-en
 
 
 def segments(path: Path) -> Iterator[str]:
-    """The sentences of an XML file, which is not always well-formed: hence no XML parser."""
+    """The sentences of an XML file, which may not be well-formed."""
     for line in stream_lines(path, "test set"):
         for match in SEGMENT.finditer(line):
-            # The usual scripts make typographic apostrophes plain in the test sets.
+            # The usual scripts replace typographic apostrophes in the test sets.
             yield html.unescape(match[2]).replace("’", "'").strip()
 
 
 def require_equal(lengths: dict[str, int], folder: Path) -> None:
-    """Both languages must have as many sentences."""
+    """Refuse sides with different numbers of sentences."""
     if len(set(lengths.values())) > 1:
         found = " but ".join(f"{name} has {length:,} sentences" for name, length in lengths.items())
-        raise UserError(found, folder, "the archive is damaged; fetch it again")
+        raise UserError(found, folder, "the archive is damaged; download it again")
 
 
 def write_text(path: Path, lines: Iterable[str]) -> int:
-    """Write lines of text as they come and count them."""
+    """Write lines and return their number."""
     count = 0
     with atomic_write(path) as stream:
         for line in lines:

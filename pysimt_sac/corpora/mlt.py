@@ -1,9 +1,8 @@
-"""MLT, the ambiguous words of Multi30K with their translations, aligned with a prepared corpus. Called by `prepare`.
+"""Align MLT, the ambiguous words of Multi30K with their translations, with a prepared corpus.
 
-MLT comes as two lists. `later`: one file per test set, `word | translation | source | reference | image`, found in the
-corpus by its source sentence. `full`: `word translation line` over all splits, found by its line. The counts of
-translations, from which one knows what is rare, are those of the full list's training part, form by form: where MLT
-has inflected forms, each is a candidate of its own.
+MLT has two kinds of lists. `later`: one file per test set, `word | translation | source | reference | image`, aligned
+by source sentence. `full`: `word translation line` over all splits, aligned by line number. Rare translations are
+determined from the counts of forms in the training part of the full list; inflected forms are separate candidates.
 """
 
 import html
@@ -13,19 +12,19 @@ from pathlib import Path
 
 from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write_ambiguous_words
 from pysimt_sac.corpora.multi30k import PAPER_PAIRS, text_name
-from pysimt_sac.corpora.raw_files import look_through, require_folder
+from pysimt_sac.corpora.raw_files import require_folder, scan_text
 from pysimt_sac.corpora.record import require_own_folder, write_record
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder, require_file, stream_lines, write_lines
 
-# The later lists' names for the test sets.
+# The names of the test sets in the later lists.
 LATER_NAMES = {
     "test_2016_flickr": "test2016",
     "test_2017_flickr": "test2017flickr",
     "test_2017_mscoco": "test2017mscoco",
 }
-# First line and number of lines of each split in the full list.
+# The line numbers of each split in the full list.
 FULL_RANGES = {
     "test_2017_flickr": range(0, 1000),
     "train": range(1000, 30000),
@@ -37,7 +36,7 @@ NOT_ALIGNED = "not_aligned.tsv"
 
 @dataclass(frozen=True)
 class NotAligned:
-    """A row of MLT that has no place in the corpus."""
+    """A row of MLT that cannot be aligned with the corpus."""
 
     file: str
     row: int
@@ -47,7 +46,7 @@ class NotAligned:
 
 @dataclass(frozen=True)
 class ListSummary:
-    """What became of the rows of one test set. rare: how many of the aligned ones are."""
+    """Numbers of rows, aligned rows and rare cases of a test set."""
 
     pair: str
     split: str
@@ -58,7 +57,7 @@ class ListSummary:
 
 @dataclass(frozen=True)
 class AlignmentSummary:
-    """All test sets, and all rows without a place in the corpus."""
+    """The result for all test sets, and all rows that cannot be aligned."""
 
     lists: list[ListSummary]
     not_aligned: list[NotAligned]
@@ -74,12 +73,12 @@ class FullRow:
 
 
 def full_list_path(raw: Path, pair: str) -> Path:
-    """Where the full list of a pair is: ENDE_MLTD_full.txt."""
+    """The path of a pair's full list: ENDE_MLTD_full.txt."""
     return raw / f"{pair.replace('-', '').upper()}_MLTD_full.txt"
 
 
 def later_list_path(raw: Path, pair: str, split: str) -> Path:
-    """Where the later list of a pair and test set is: test_sets/ende_test2016.txt."""
+    """The path of a later list: test_sets/ende_test2016.txt."""
     return raw / "test_sets" / f"{pair.replace('-', '')}_{LATER_NAMES[split]}.txt"
 
 
@@ -89,61 +88,61 @@ def read_full_list(path: Path) -> Iterator[FullRow]:
     for number, text in enumerate(stream_lines(path), start=1):
         fields = [html.unescape(field) for field in text.split()]
         if len(fields) != 3 or not fields[2].isdecimal():
-            raise UserError(f"line {number} is not `word translation line`", path, "fetch it again")
+            raise UserError(f"line {number} is not `word translation line`", path, "download it again")
         yield FullRow(fields[0], fields[1], int(fields[2]))
 
 
 class PreparedPair:
-    """The prepared folder of a pair, as far as alignment needs it."""
+    """The prepared folder of a language pair."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.languages = folder.name.split("-")
 
     def has(self, split: str) -> bool:
-        """Whether both sides of a split are there."""
+        """Whether both sides of a split exist."""
         return all((self.folder / text_name(split, language)).is_file() for language in self.languages)
 
     def sentences(self, split: str, side: int) -> list[str]:
-        """The sentences of a split as MLT writes them: hyphens joined, entities unescaped."""
+        """The sentences of a split in MLT's form: hyphens joined, entities unescaped."""
         lines = FilterChain(["de-hyphen"])(stream_lines(self.folder / text_name(split, self.languages[side])))
         return [html.unescape(line) for line in lines]
 
 
 def align_later(path: Path, corpus: PreparedPair, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
-    """Find each row's source sentence in the test set; where it occurs several times, the reference decides."""
+    """Align rows by source sentence, repeated ones by source and reference."""
     sources, references = corpus.sentences(split, 0), corpus.sentences(split, 1)
     places: dict[str, list[int]] = {}
     for line, source in enumerate(sources):
         places.setdefault(source, []).append(line)
-    words, lost = [], []
+    words, unaligned = [], []
     for number, text in enumerate(stream_lines(path, "list of MLT"), start=1):
         fields = [html.unescape(field.strip()) for field in text.split(" | ")]
         if len(fields) != 5:
-            raise UserError(f"line {number} has {len(fields)} fields instead of 5", path, "fetch it again")
+            raise UserError(f"line {number} has {len(fields)} fields instead of 5", path, "download it again")
         word, translations, source, reference, _ = fields
         found = places.get(source, [])
         if not found:
-            lost.append(NotAligned(path.name, number, f"source sentence not in {split}", text))
+            unaligned.append(NotAligned(path.name, number, f"source sentence not in {split}", text))
             continue
         line = next((line for line in found if references[line] == reference), found[0])
         words.append(AmbiguousWord(word, tuple(form.strip() for form in translations.split(",")), line))
-    return words, lost
+    return words, unaligned
 
 
 def align_full(path: Path, corpus: PreparedPair, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
-    """Take the rows whose line is in the test set."""
+    """Select the rows whose line number is in the test set."""
     lines = FULL_RANGES[split]
     length = sum(1 for _ in stream_lines(corpus.folder / text_name(split, corpus.languages[0])))
     if length != len(lines):
-        todo = "the full list goes by line numbers, and they would not agree"
+        todo = "the line numbers of the full list do not fit"
         raise UserError(f"{split} has {length:,} lines instead of {len(lines):,}", corpus.folder, todo)
     rows = [row for row in read_full_list(path) if row.line in lines]
     return [AmbiguousWord(row.word, (row.translation,), row.line - lines.start) for row in rows], []
 
 
 def rows_outside(path: Path) -> list[NotAligned]:
-    """The rows of the full list that are in no split at all."""
+    """The rows of the full list that are in no split."""
     return [
         NotAligned(path.name, number, "line in no split", f"{row.word} {row.translation} {row.line}")
         for number, row in enumerate(read_full_list(path), start=1)
@@ -152,7 +151,7 @@ def rows_outside(path: Path) -> list[NotAligned]:
 
 
 def find_corpora(corpus: Path) -> list[PreparedPair]:
-    """The prepared pairs: folders named en-de or en-fr in the given one, or the given one itself."""
+    """The prepared pairs: the folders en-de and en-fr in the given one, or the given one itself."""
     require_folder(corpus)
     corpus = corpus.resolve()
     folders = [corpus] if corpus.name in PAPER_PAIRS else [corpus / pair for pair in PAPER_PAIRS]
@@ -163,7 +162,7 @@ def find_corpora(corpus: Path) -> list[PreparedPair]:
     return corpora
 
 
-def prepare(raw: Path, corpus: Path, out: Path, which: str, say: Callable[[str], None]) -> AlignmentSummary:
+def prepare(raw: Path, corpus: Path, out: Path, which: str, log: Callable[[str], None]) -> AlignmentSummary:
     """Write OUT/PAIR/SPLIT.mlt.tsv for every prepared pair and test set; `which` list: later or full."""
     require_folder(raw)
     corpora = find_corpora(corpus)
@@ -175,14 +174,14 @@ def prepare(raw: Path, corpus: Path, out: Path, which: str, say: Callable[[str],
         for prepared in corpora:
             folder = root / prepared.folder.name
             folder.mkdir()
-            summaries, lost = prepare_pair(raw, prepared, folder, which, say)
+            summaries, unaligned = prepare_pair(raw, prepared, folder, which, log)
             lists += summaries
-            not_aligned += lost
+            not_aligned += unaligned
     return AlignmentSummary(lists, not_aligned)
 
 
 def prepare_pair(
-    raw: Path, corpus: PreparedPair, folder: Path, which: str, say: Callable[[str], None]
+    raw: Path, corpus: PreparedPair, folder: Path, which: str, log: Callable[[str], None]
 ) -> tuple[list[ListSummary], list[NotAligned]]:
     """Write the lists of one pair."""
     pair = folder.name
@@ -195,19 +194,19 @@ def prepare_pair(
         if which == "full" and split not in FULL_RANGES:
             continue
         if not corpus.has(split):
-            say(f"{pair}: the corpus has no {split}; its rows in {path.name} are left out")
+            log(f"{pair}: the corpus has no {split}; its rows in {path.name} are left out")
             continue
-        words, lost = (align_full if which == "full" else align_later)(path, corpus, split)
+        words, unaligned = (align_full if which == "full" else align_later)(path, corpus, split)
         write_ambiguous_words(folder / f"{split}.mlt.tsv", words, counts)
         rare = sum(map(counts.is_rare, words))
-        summaries.append(ListSummary(pair, split, len(words) + len(lost), len(words), rare))
-        not_aligned += lost
+        summaries.append(ListSummary(pair, split, len(words) + len(unaligned), len(words), rare))
+        not_aligned += unaligned
     write_lines(folder / NOT_ALIGNED, not_aligned_table(not_aligned))
-    inputs = {path.name: look_through(path).checksum for path in (full, *sources.values()) if path.is_file()}
+    inputs = {path.name: scan_text(path).checksum for path in (full, *sources.values()) if path.is_file()}
     write_record(folder, f"mlt {pair} {which}", {"list": which}, inputs, [])
     return summaries, not_aligned
 
 
 def not_aligned_table(rows: Sequence[NotAligned]) -> list[str]:
-    """The rows without a place, for a file that is always written, so that it never tells of an earlier run."""
+    """The lines of `not_aligned.tsv`, which is written even if it is empty, to replace an old one."""
     return ["file\trow\treason\ttext", *(f"{row.file}\t{row.row}\t{row.reason}\t{row.text}" for row in rows)]

@@ -1,7 +1,7 @@
-"""Multi30K from its raw files to what training reads, as the paper prepared it. Called by the `prepare` command.
+"""Prepare Multi30K from its raw files, as in the paper.
 
-Each pair gets a folder of its own, OUT/en-de: lower-cased, normalised, tokenised text with hyphens split, the target
-side in BPE units learnt jointly on both sides, vocabularies, and references with their hyphens joined again.
+The folder of a language pair, OUT/en-de, has lowercased, normalised and tokenised text with split hyphens, the target
+side in BPE units learnt jointly on both sides, vocabularies, and references with joined hyphens.
 """
 
 import shutil
@@ -28,11 +28,11 @@ PLACE_IN_CLONE = Path("data/task1/raw")
 
 @dataclass(frozen=True)
 class Multi30kSettings:
-    """How to prepare, with the paper's choices as defaults.
+    """Settings, with the paper's as defaults.
 
-    bpe_units: how many units to learn, characters included; bpe_threshold: units rarer than this in the training text
-    are split further; bpe_sides: which sides get units instead of words; codes: codes to use instead of learning them,
-    with subword-nmt's vocabulary of each side in BPE units, or none to count them in the training text.
+    bpe_units: units to learn, characters included; bpe_threshold: split units with fewer occurrences in training;
+    codes: use these instead of learning codes; codes_vocabularies: subword-nmt's vocabulary of each side in BPE, by
+    default counted in the training text.
     """
 
     split_hyphens: bool = True
@@ -43,12 +43,12 @@ class Multi30kSettings:
     codes_vocabularies: tuple[Path, ...] = ()
 
     def bpe_languages(self, pair: str) -> tuple[str, ...]:
-        """The languages of a pair that get BPE units."""
+        """The languages of a pair that are segmented with BPE."""
         source, target = pair.split("-")
         return {"none": (), "target": (target,), "both": (source, target)}[self.bpe_sides]
 
     def for_record(self) -> dict[str, object]:
-        """The settings without paths, which differ between machines."""
+        """The settings with checksums instead of paths."""
         settings = asdict(self)
         settings["codes"] = checksum(self.codes) if self.codes else None
         settings["codes_vocabularies"] = [checksum(path) for path in self.codes_vocabularies]
@@ -61,22 +61,22 @@ def text_name(split: str, language: str, is_bpe: bool = False) -> str:
 
 
 def raw_folder(path: Path) -> Path:
-    """Where the raw files are: the folder itself, or their place in a clone of multi30k/dataset."""
+    """The folder of raw files: the given one, or its data/task1/raw in a clone of multi30k/dataset."""
     require_folder(path)
     return path / PLACE_IN_CLONE if (path / PLACE_IN_CLONE).is_dir() else path
 
 
 def default_pairs(raw: Path) -> list[str]:
-    """The paper's pairs whose training text is there."""
+    """The paper's pairs whose training text exists."""
     pairs = [pair for pair in PAPER_PAIRS if all(find_text(raw, f"train.{language}") for language in pair.split("-"))]
     if not pairs:
-        todo = "train.en.gz with train.de.gz or train.fr.gz is expected; --download fetches them"
+        todo = "expected train.en.gz with train.de.gz or train.fr.gz; use --download"
         raise UserError("no training text of Multi30K here", raw, todo)
     return pairs
 
 
-def look_at_splits(raw: Path, pair: str) -> dict[str, list[RawFile]]:
-    """Both sides of every split that is there."""
+def find_splits(raw: Path, pair: str) -> dict[str, list[RawFile]]:
+    """Both sides of all splits that exist."""
     found = {
         split: split_pair(split, pair.split("-"), raw, required=split in REQUIRED_SPLITS)
         for split in (*REQUIRED_SPLITS, *TEST_SPLITS)
@@ -85,47 +85,47 @@ def look_at_splits(raw: Path, pair: str) -> dict[str, list[RawFile]]:
 
 
 def check_settings(settings: Multi30kSettings, pairs: Sequence[str]) -> None:
-    """Find out about unusable codes before the work starts."""
+    """Check codes before the work starts."""
     if settings.codes is None:
         if settings.codes_vocabularies:
-            raise UserError("needs --codes, too", "--codes-vocab")
+            raise UserError("requires --codes", "--codes-vocab")
         return
     if len(pairs) > 1:
-        raise UserError("fits one language pair only", "--codes", "give one --pair")
+        raise UserError("requires a single language pair", "--codes", "give one --pair")
     if settings.bpe_sides == "none":
-        raise UserError("has no use without BPE", "--codes", "leave out --bpe-sides none")
+        raise UserError("is useless with --bpe-sides none", "--codes", "leave one of them out")
     read_codes(settings.codes)
     sides = len(settings.bpe_languages(pairs[0]))
     if settings.codes_vocabularies and len(settings.codes_vocabularies) != sides:
         given = len(settings.codes_vocabularies)
-        raise UserError(f"{given} given, but {sides} needed", "--codes-vocab", "one per side in BPE, source first")
+        raise UserError(f"{given} given, {sides} required", "--codes-vocab", "one per side in BPE, source first")
     for path in settings.codes_vocabularies:
         read_units(path, settings.bpe_threshold)
 
 
 def prepare(
-    raw: Path, out: Path, pairs: Sequence[str], settings: Multi30kSettings, jobs: int, say: Callable[[str], None]
+    raw: Path, out: Path, pairs: Sequence[str], settings: Multi30kSettings, jobs: int, log: Callable[[str], None]
 ) -> dict[str, list[TextStatistics]]:
-    """Write a folder per pair and describe the files that training reads."""
+    """Write a folder per pair and return statistics of the files that training reads."""
     raw = raw_folder(raw)
     pairs = list(dict.fromkeys(pairs)) or default_pairs(raw)
     check_settings(settings, pairs)
     for pair in pairs:
         require_own_folder(out / pair, f"multi30k {pair}")
-    say(f"reading {raw}")
-    splits = {pair: look_at_splits(raw, pair) for pair in pairs}
+    log(f"reading {raw}")
+    splits = {pair: find_splits(raw, pair) for pair in pairs}
     with atomic_folder(out) as folder, Workers(jobs) as workers:
         done: dict[Path, Path] = {}
         for pair in pairs:
             (folder / pair).mkdir()
-            tokenise_pair(folder / pair, splits[pair], settings, workers, done, say)
+            tokenise_pair(folder / pair, splits[pair], settings, workers, done, log)
         if settings.bpe_sides != "none":
-            say(f"learning and applying BPE: {', '.join(pairs)}")
+            log(f"learning and applying BPE: {', '.join(pairs)}")
             for _ in workers.map(
                 partial(segment_pair, folder, settings), [(pair, list(splits[pair])) for pair in pairs]
             ):
                 pass
-        say("writing vocabularies, counting")
+        log("writing vocabularies and statistics")
         return {pair: finish_pair(folder / pair, pair, splits[pair], settings) for pair in pairs}
 
 
@@ -135,9 +135,9 @@ def tokenise_pair(
     settings: Multi30kSettings,
     workers: Workers,
     done: dict[Path, Path],
-    say: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> None:
-    """Tokenise both sides of all splits; a file already done for another pair is copied."""
+    """Tokenise both sides of all splits; copy files that are done for another pair."""
     languages = folder.name.split("-")
     for split, files in splits.items():
         for language, raw in zip(languages, files, strict=True):
@@ -145,7 +145,7 @@ def tokenise_pair(
             if raw.path in done:
                 shutil.copyfile(done[raw.path], target)
             else:
-                say(f"tokenising {raw.path.name} ({raw.lines:,} lines)")
+                log(f"tokenising {raw.path.name} ({raw.lines:,} lines)")
                 tokenise_file(raw.path, target, language, Style(True, settings.split_hyphens), workers)
                 done[raw.path] = target
         if split != "train":
@@ -154,7 +154,7 @@ def tokenise_pair(
 
 
 def segment_pair(root: Path, settings: Multi30kSettings, pair_and_splits: tuple[str, Sequence[str]]) -> None:
-    """Learn BPE codes, or take the given ones, and apply them; what a worker process runs."""
+    """Learn BPE codes, or use the given ones, and apply them; runs in a worker process."""
     pair, splits = pair_and_splits
     folder = root / pair
     codes = folder / "bpe.model"
@@ -177,7 +177,7 @@ def segment_pair(root: Path, settings: Multi30kSettings, pair_and_splits: tuple[
 def finish_pair(
     folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Multi30kSettings
 ) -> list[TextStatistics]:
-    """Write vocabularies of words and of units and the record; describe what training reads."""
+    """Write vocabularies and the record; return statistics of the files that training reads."""
     statistics = []
     for language in pair.split("-"):
         in_units = language in settings.bpe_languages(pair)
@@ -185,7 +185,7 @@ def finish_pair(
             train = folder / text_name("train", language, is_bpe)
             words = keep_frequent(count_words(stream_lines(train)))
             write_vocabulary(vocabulary_path(folder, train), words)
-        # The last vocabulary is the one that training uses.
+        # Training uses the last vocabulary.
         statistics += [text_statistics(folder / text_name(split, language, in_units), words) for split in splits]
     inputs = {raw.path.name.removesuffix(".gz"): raw.checksum for files in splits.values() for raw in files}
     write_record(folder, f"multi30k {pair}", settings.for_record(), inputs, statistics)

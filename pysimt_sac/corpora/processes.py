@@ -1,7 +1,4 @@
-"""Rewriting text files line by line, over several processes, with the results in order and memory bounded.
-
-Called by the preparing modules. The functions handed over must be importable by name, as for any process pool.
-"""
+"""Process text files in several processes, in order and with bounded memory."""
 
 import itertools
 import multiprocessing
@@ -21,11 +18,11 @@ LINES_PER_CHUNK = 1000
 
 
 class Workers:
-    """Up to `jobs` processes, to be used in a `with` block; with one job, everything happens in this process."""
+    """A context manager of `jobs` processes; one job runs in this process."""
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
-        # Not forked: the parent may have threads, and a fork would inherit their locks.
+        # Not fork: the parent may have threads, whose locks a fork would inherit.
         context = multiprocessing.get_context("spawn")
         self.pool = ProcessPoolExecutor(jobs, mp_context=context) if jobs > 1 else None
 
@@ -39,7 +36,7 @@ class Workers:
             self.pool.shutdown(wait=True, cancel_futures=True)
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """The function's results in the order of the items, of which only a few are held at a time."""
+        """The results in the order of the items, of which only a few are in memory."""
         if self.pool is None:
             yield from map(function, items)
             return
@@ -53,7 +50,7 @@ class Workers:
 
 
 def in_chunks(lines: Iterable[str], size: int = LINES_PER_CHUNK) -> Iterator[list[str]]:
-    """The lines in lists of at most `size`."""
+    """Split lines into lists of at most `size`."""
     iterator = iter(lines)
     while chunk := list(itertools.islice(iterator, size)):
         yield chunk
@@ -62,7 +59,7 @@ def in_chunks(lines: Iterable[str], size: int = LINES_PER_CHUNK) -> Iterator[lis
 def rewrite_file(
     source: Path, target: Path, function: Callable[[Sequence[str]], list[str]], workers: Workers | None = None
 ) -> None:
-    """Apply a function of several lines to a text file, chunk by chunk; without workers, in this process."""
+    """Apply a function to the chunks of a text file, by default in this process."""
     with atomic_write(target) as stream:
         for chunk in (workers or Workers()).map(function, in_chunks(stream_lines(source))):
             stream.writelines(f"{line}\n" for line in chunk)

@@ -1,7 +1,4 @@
-"""Finding raw text files and looking through them before any work starts, so that bad input is told at once.
-
-Called by the preparing modules; reads only.
-"""
+"""Find raw text files and check them before the work starts."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,7 +11,7 @@ from pysimt_sac.files import stream_lines
 
 @dataclass(frozen=True)
 class RawFile:
-    """A text file that has been read through. checksum: of the text, whether it was compressed or not."""
+    """A text file and the SHA-256 of its uncompressed text."""
 
     path: Path
     lines: int
@@ -29,41 +26,41 @@ def require_folder(path: Path) -> Path:
 
 
 def find_text(folder: Path, name: str) -> Path | None:
-    """The file of this name, plain or compressed, if there is one."""
+    """The file of this name, plain or compressed, if it exists."""
     for candidate in (folder / name, folder / f"{name}.gz"):
         if candidate.is_file():
             return candidate
     return None
 
 
-def look_through(path: Path) -> RawFile:
-    """Read a text file to its end, which also proves that it can be read."""
+def scan_text(path: Path) -> RawFile:
+    """Read a text file to the end, to count and check its lines."""
     digest = hashlib.sha256()
     lines = 0
-    for lines, line in enumerate(stream_lines(path), start=1):  # noqa: B007 - the last number is what we want
+    for lines, line in enumerate(stream_lines(path), start=1):  # noqa: B007 - the last number is used below
         digest.update(line.encode("utf-8") + b"\n")
     return RawFile(path, lines, digest.hexdigest())
 
 
 def require_equal_lengths(files: Sequence[RawFile]) -> None:
-    """The two sides of a split must have as many lines, and some."""
+    """Refuse empty files and sides with different numbers of lines."""
     first = files[0]
     for other in files:
         if other.lines == 0:
-            raise UserError("is empty", other.path, "fetch it again")
+            raise UserError("is empty", other.path, "download it again")
         if other.lines != first.lines:
             todo = f"{first.path.name} has {first.lines:,}; line N of each must be the same sentence"
             raise UserError(f"has {other.lines:,} lines", other.path, todo)
 
 
 def split_pair(split: str, languages: Sequence[str], folder: Path, required: bool) -> list[RawFile] | None:
-    """Both sides of a split, looked through; None if neither is there and it is not required."""
+    """Both sides of a split; None if neither exists and it is not required."""
     found = {language: find_text(folder, f"{split}.{language}") for language in languages}
     missing = [f"{split}.{language}[.gz]" for language, path in found.items() if path is None]
     if len(missing) == len(languages) and not required:
         return None
     if missing:
         raise UserError(f"{' and '.join(missing)} missing here", folder, "both languages of a split are needed")
-    files = [look_through(path) for path in found.values() if path is not None]
+    files = [scan_text(path) for path in found.values() if path is not None]
     require_equal_lengths(files)
     return files

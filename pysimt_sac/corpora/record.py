@@ -1,6 +1,6 @@
-"""What was prepared: `corpus.json`, with which a result can name its data, and the table a user sees at the end.
+"""The record of a prepared corpus, `corpus.json`, and its statistics.
 
-Called at the end of every preparation. The record holds no dates or paths, so that equal data have equal records.
+The record has no dates or paths, so that equal data have equal records.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ RECORD_NAME = "corpus.json"
 
 @dataclass(frozen=True)
 class TextStatistics:
-    """One text file in numbers. unknown: the share of its tokens that the vocabulary does not have, if there is one."""
+    """Statistics of a text file. unknown: out-of-vocabulary rate, if there is a vocabulary."""
 
     file: str
     sentences: int
@@ -31,7 +31,7 @@ class TextStatistics:
 
 
 def text_statistics(path: Path, vocabulary: Iterable[str] | None) -> TextStatistics:
-    """Count a text file, against a vocabulary if there is one."""
+    """Count the sentences, tokens, types and unknown tokens of a text file."""
     lines = read_lines(path)
     counts = count_words(lines)
     tokens = counts.total()
@@ -43,7 +43,7 @@ def text_statistics(path: Path, vocabulary: Iterable[str] | None) -> TextStatist
 
 
 def summary_table(statistics: Sequence[TextStatistics]) -> list[str]:
-    """The statistics as lines of text for people."""
+    """The statistics as lines of a table."""
     width = max([len("file"), *(len(row.file) for row in statistics)])
     lines = [f"{'file':{width}}  sentences     tokens    types  unknown"]
     for row in statistics:
@@ -59,7 +59,7 @@ def checksum(path: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of all that shapes prepared text."""
+    """The versions of the packages that determine the prepared text."""
     found = {"pysimt_sac": __version__, "python": platform.python_version()}
     for package in ("sacremoses", "subword-nmt"):
         try:
@@ -70,7 +70,7 @@ def versions() -> dict[str, str]:
 
 
 def require_own_folder(folder: Path, corpus: str) -> None:
-    """Refuse a folder that holds another corpus, whose files would get mixed with the new ones."""
+    """Refuse a folder with another corpus."""
     path = folder / RECORD_NAME
     if not path.is_file():
         return
@@ -79,7 +79,7 @@ def require_own_folder(folder: Path, corpus: str) -> None:
     except (OSError, ValueError, AttributeError):
         other = "something else"
     if other != corpus:
-        raise UserError(f"holds another corpus ({other})", folder, "choose another --out")
+        raise UserError(f"has another corpus ({other})", folder, "choose another --out")
 
 
 def write_record(
@@ -89,7 +89,7 @@ def write_record(
     inputs: Mapping[str, str],
     statistics: Sequence[TextStatistics],
 ) -> None:
-    """Describe a prepared folder, all of whose files are written; `inputs` are names and checksums of what was read."""
+    """Write the record of a prepared folder; `inputs`: names and checksums of the raw files."""
     files = {path.name: checksum(path) for path in sorted(folder.iterdir()) if path.name != RECORD_NAME}
     record = {
         "corpus": corpus,

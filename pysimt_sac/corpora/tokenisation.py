@@ -1,7 +1,4 @@
-"""Lower-casing, normalising and tokenising text as the Moses scripts do it, by sacremoses.
-
-`tokenise_file` is called by the preparing modules; `Tokeniser` is the one place that knows the settings.
-"""
+"""Lowercasing, punctuation normalisation and tokenisation as by the Moses scripts, with sacremoses."""
 
 import functools
 from collections.abc import Sequence
@@ -15,10 +12,10 @@ from pysimt_sac.corpora.processes import Workers, rewrite_file
 
 @dataclass(frozen=True)
 class Style:
-    """How a corpus is tokenised.
+    """Tokenisation settings.
 
-    normalise: lower-case and normalise punctuation first (Multi30K), instead of lower-casing the tokens (IWSLT14);
-    split_hyphens: a hyphen within a word becomes a token of its own, `@-@`.
+    normalise: lowercase and normalise punctuation before tokenisation (Multi30K), not only lowercase after it
+    (IWSLT14); split_hyphens: hyphens within words become separate tokens, `@-@`.
     """
 
     normalise: bool
@@ -26,7 +23,7 @@ class Style:
 
 
 class Tokeniser:
-    """Turns raw lines of one language into tokens separated by blanks."""
+    """Tokenises raw lines of a language."""
 
     def __init__(self, language: str, style: Style) -> None:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
@@ -38,7 +35,7 @@ class Tokeniser:
     def __call__(self, line: str) -> str:
         """Tokenise a raw line."""
         if self.style.normalise:
-            # The line end matters: Moses' rule for a full stop before a closing quote looks at what follows it.
+            # Moses' rule for a full stop before a closing quote needs the newline.
             line = self.normalizer.normalize(line.lower() + "\n")
         tokens = self.tokenizer.tokenize(line, aggressive_dash_splits=self.style.split_hyphens, return_str=True)
         return str(tokens if self.style.normalise else tokens.lower())
@@ -46,12 +43,12 @@ class Tokeniser:
 
 @functools.cache
 def tokeniser(language: str, style: Style) -> Tokeniser:
-    """The tokeniser of a language, made once per process."""
+    """A tokeniser, cached per process."""
     return Tokeniser(language, style)
 
 
 def tokenise_lines(language: str, style: Style, lines: Sequence[str]) -> list[str]:
-    """Tokenise a chunk of lines; what a worker process runs."""
+    """Tokenise lines; runs in a worker process."""
     tokenise = tokeniser(language, style)
     return [tokenise(line) for line in lines]
 

@@ -1,7 +1,6 @@
-"""Counting words and writing vocabularies in pysimt's format. The only place where either is done.
+"""Count words and write vocabularies in pysimt's format.
 
-Called by every `prepare` command and by `build-vocab`. Reads text files, writes one JSON file per vocabulary:
-token -> "index count", most frequent first, words of equal frequency in the order of their first appearance.
+A vocabulary is a JSON file, token -> "index count", most frequent words first, ties in order of first appearance.
 """
 
 import json
@@ -14,7 +13,7 @@ from pysimt_sac.files import atomic_write
 
 
 def count_words(lines: Iterable[str]) -> Counter[str]:
-    """How often each word occurs, words in order of first appearance."""
+    """Word counts, in order of first appearance."""
     counts: Counter[str] = Counter()
     for line in lines:
         counts.update(line.split())
@@ -22,10 +21,10 @@ def count_words(lines: Iterable[str]) -> Counter[str]:
 
 
 def keep_frequent(counts: Counter[str], min_frequency: int = 0, max_words: int = 0) -> dict[str, int]:
-    """The words worth an index, most frequent first, without the special tokens; 0 means no limit."""
+    """The words of the vocabulary, most frequent first, without special tokens; 0 is no limit."""
     words = [
         (word, count)
-        for word, count in counts.most_common()  # a stable sort: first appearance decides between equals
+        for word, count in counts.most_common()  # stable: ties in order of first appearance
         if count >= min_frequency and word not in SPECIAL_TOKENS
     ]
     return dict(words[:max_words] if max_words else words)
@@ -40,13 +39,13 @@ def vocabulary_json(words: dict[str, int], with_special_tokens: bool = True) -> 
 
 
 def write_vocabulary(path: Path, words: dict[str, int], with_special_tokens: bool = True) -> None:
-    """Write words and their counts, as `keep_frequent` returns them."""
+    """Write the words and counts that `keep_frequent` returns."""
     with atomic_write(path) as stream:
         stream.write(vocabulary_json(words, with_special_tokens))
 
 
 def vocabulary_path(folder: Path, text_file: Path, min_frequency: int = 0, max_words: int = 0) -> Path:
-    """Where the vocabulary of a text file belongs: `train.en` -> `train[-minN][-maxNtokens].vocab.en`."""
+    """The path of a text file's vocabulary: `train.en` -> `train[-minN][-maxNtokens].vocab.en`."""
     stem = text_file.stem
     if min_frequency:
         stem += f"-min{min_frequency}"

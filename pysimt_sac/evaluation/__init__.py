@@ -1,9 +1,8 @@
-"""Scoring translations and telling whether a difference is real.
+"""Scores of translations, significance tests, lexical analyses, human ranking and the report.
 
-The names below are the programming interface behind `pysimt-sac score`, `compare`, `lexical`, `table`,
-`frequency`, `rank`, `domain` and `report`.
-Texts are lists of sentences, already joined (no BPE) and tokenised; nothing here
-needs torch, but for the neural language model of `domain_distances` and for reading run folders.
+The names below are the public API behind `pysimt-sac score`, `compare`, `lexical`, `table`, `frequency`, `rank`,
+`domain` and `report`. Texts are lists of tokenised sentences without BPE. Only the neural language model of
+`domain_distances` and reading run folders need torch.
 """
 
 from pysimt_sac.evaluation.lexical.accuracy import LexicalAccuracy, compare_lexical, lexical_accuracy, read_cases

@@ -90,10 +90,10 @@ def test_test_sets_apart_and_pooled(two_sets, capsys, files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--system", "new"], "--system: has a name, 'new', but no output"),
+        (["--system", "new"], "--system: 'new' has no hypotheses"),
         (["--system", "baseline", "new.1"], "two systems are called 'baseline'"),
         (["--system", "new", "short"], "short: has 4 lines, but the reference ref.de has 30"),
-        (["--system", "new", "new.1", "--sets", "x"], "has no {set} in it"),
+        (["--system", "new", "new.1", "--sets", "x"], "has no {set}, but --sets is given"),
         (["--system", "new", "new.1", "--seed", "-1"], "--seed: must not be negative"),
     ],
 )
@@ -106,9 +106,9 @@ def test_misuse_is_one_line_and_status_2(outputs, write, capsys, arguments, mess
 def test_references_and_runs_must_be_as_many(two_sets, capsys):
     arguments = ["--ref", "ref.x.de", "ref.y.de", "--baseline", "base.x", "--system", "new", "new.x,new.y"]
     assert main_sac(["compare", *arguments]) == 2
-    assert "base.x: names 1 files for 2 references" in capsys.readouterr().err
+    assert "base.x: has 1 files for 2 references" in capsys.readouterr().err
 
 
 def test_the_same_run_twice_is_a_warning(outputs, capsys):
     assert run("--system", "new", "new.1", "new.1") == 0
-    assert "warning: new.1: is the same text as new.1, another run of 'new'" in capsys.readouterr().err
+    assert "warning: new.1: is identical to new.1, another run of 'new'" in capsys.readouterr().err

@@ -59,10 +59,10 @@ def test_without_rare_cases_there_is_a_dash(words, folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no system's output is given"),
+        ([], "no hypotheses are given"),
         (["good.out", "short.out"], "short.out: has 9 lines, but good.out has 30"),
         (["good.out", "good.out"], "two systems are called 'good.out'"),
-        (["--system", "x"], "--system: has a name, 'x', but no output"),
+        (["--system", "x"], "--system: 'x' has no hypotheses"),
         (["good.out", "--src", "short.out"], "short.out: has 9 lines"),
         (["tiny.out"], "goes to line 6"),
         (["good.out", "--mlt", "ref.de"], "ref.de: the first line lacks the column 'word'"),

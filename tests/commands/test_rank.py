@@ -20,7 +20,7 @@ def drawn(write, folder, capsys):
 
 
 def test_sample_and_score(drawn, folder, capsys):
-    assert "rare     3 sentences, mean frequency of their words in training 1.0" in drawn.out
+    assert "rare     3 sentences, mean training frequency 1.0" in drawn.out
     assert "only 1 sentences instead of 3 in the group 'other'" in drawn.err
     rows = list(csv.DictReader(io.StringIO((folder / "s.csv").read_bytes().decode("utf-8-sig"), newline="")))
     assert len(rows) == 4
@@ -28,7 +28,7 @@ def test_sample_and_score(drawn, folder, capsys):
     with open(folder / "filled.csv", "w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(rows[0]), delimiter=";")
         writer.writeheader()
-        for row in rows:  # the judge finds the first system always better
+        for row in rows:  # the annotator ranks the first system always better
             best = key[int(row["item"])].index("first")
             writer.writerow(row | {"rank A": "1" if best == 0 else "2", "rank B": "1" if best == 1 else "2"})
     assert main_sac(["rank", "score", "--key", "k.json", "filled.csv", "filled.csv", "--format", "json"]) == 0
@@ -44,7 +44,7 @@ def test_an_unfilled_sheet_says_what_to_do(drawn, capsys):
     assert main_sac(["rank", "score", "--key", "k.json", "s.csv"]) == 2
     shown = capsys.readouterr().err
     assert "4 of 4 rows have no ranks" in shown
-    assert "no sentence has been judged (fill in the columns 'rank A', 'rank B', ...)" in shown
+    assert "no sentence is ranked (fill in the columns 'rank A', 'rank B', ...)" in shown
 
 
 def test_mistakes(write, folder, capsys):
@@ -52,7 +52,7 @@ def test_mistakes(write, folder, capsys):
     write("b.out", {"mann": "junge"})
     sample = ["rank", "sample", "--src", "ref.de", "--train", "ref.de", "a.out", "b.out"]
     assert main_sac([*sample, "--sheet", "x", "--key", "x"]) == 2
-    assert "the judge must not see the key" in capsys.readouterr().err
+    assert "the annotator must not see the key" in capsys.readouterr().err
     assert main_sac([*sample, "--sheet", "s", "--key", "k", "--rare", "999", "--other-least", "999"]) == 2
-    assert "no sentence has a word of the frequencies asked for" in capsys.readouterr().err
+    assert "no sentence has a word of these frequencies" in capsys.readouterr().err
     assert not (folder / "s").exists()

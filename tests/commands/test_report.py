@@ -67,11 +67,11 @@ def test_outputs_without_runs(write, folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "there is nothing to report"),
+        ([], "no runs or hypotheses are given"),
         (["nowhere"], "nowhere: no such run folder"),
         (["--hyp", "base=base.out"], "--hyp: 'base=base.out' is not of the form NAME:SPLIT=FILE"),
         (["--hyp", "a:x=base.out", "--src", "base.out"], "--src: 'base.out' is not of the form SPLIT=FILE"),
-        (["--hyp", "a:x=base.out"], "x: left out, because its source and reference are not known"),
+        (["--hyp", "a:x=base.out"], "x: left out, because its source and reference are unknown"),
         (["--hyp", "a:x=none", "--src", "x=ref.de", "--ref", "x=ref.de"], "none: no such hypothesis file"),
     ],
 )

@@ -65,7 +65,7 @@ def test_output_goes_to_a_file(write, folder, capsys):
         (["a.out", "--metrics", "blue"], "did you mean 'bleu'"),
         (["a.out", "--tokenize", "14a"], "no tokeniser '14a'"),
         (["a.out", "--metrics", "meteor", "--lang", "de"], "no metric is left"),
-        (["a.out", "--meteor-jar", "nowhere.jar"], "nowhere.jar: no such METEOR program"),
+        (["a.out", "--meteor-jar", "nowhere.jar"], "nowhere.jar: no such METEOR jar"),
     ],
 )
 def test_misuse_is_one_line_and_status_2(write, folder, capsys, arguments, message):

@@ -33,13 +33,13 @@ def test_only_missing_files_are_fetched(server, monkeypatch, tmp_path):
     download.download_multi30k(tmp_path, ["en"], messages.append)
     assert server == ["val.en.gz"]
     assert gzip.decompress((tmp_path / "val.en.gz").read_bytes()) == TEXT
-    assert messages == ["fetching val.en.gz"]
+    assert messages == ["downloading val.en.gz"]
 
 
 def test_a_wrong_checksum_is_refused(server, prepare, tmp_path):
     status, _, progress = prepare("multi30k", "--download", "--raw", tmp_path / "raw", "--out", tmp_path / "out")
     assert status == 2
-    assert "train.en.gz: what was fetched has another checksum" in progress
+    assert "train.en.gz: the downloaded file has an unexpected checksum" in progress
     assert list(tmp_path.iterdir()) == []
 
 
@@ -50,7 +50,7 @@ def test_without_a_network_one_line_says_so(monkeypatch, prepare, tmp_path):
     monkeypatch.setattr("urllib.request.urlopen", urlopen)
     status, _, progress = prepare("multi30k", "--download", "--raw", tmp_path / "raw", "--out", tmp_path / "out")
     assert status == 2
-    assert "cannot be fetched: Name or service not known (no network?" in progress.splitlines()[-1]
+    assert "cannot be downloaded: Name or service not known (without a network" in progress.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from pysimt_sac.corpora.iwslt14 import Iwslt14Settings, is_kept, place
+from pysimt_sac.corpora.iwslt14 import Iwslt14Settings, assign_splits, is_kept
 from pysimt_sac.files import read_lines
 
 LONG = " ".join(["wort"] * 60)
@@ -82,8 +82,8 @@ def test_lengths_by_hand():
     assert not is_kept(("", "a"), settings)
     assert Iwslt14Settings().max_words == 50
     pairs = [("a", "b c d e f")] * 3
-    assert list(place("test", pairs, True, settings)) == [("test", pair) for pair in pairs]
-    assert list(place("train", pairs, True, settings)) == []
+    assert list(assign_splits("test", pairs, True, settings)) == [("test", pair) for pair in pairs]
+    assert list(assign_splits("train", pairs, True, settings)) == []
 
 
 def test_plain_files_with_a_validation_set_are_not_split(prepare, tmp_path):
@@ -149,7 +149,7 @@ def test_what_is_no_archive_is_named(prepare, tmp_path, name):
 def test_the_plain_files_at_hand(shared, prepare, tmp_path):
     status, _, progress = prepare("iwslt14", "--raw", shared / "iwslt14", "--out", tmp_path / "out")
     assert status == 0
-    assert "there is no training text" in progress
+    assert "no training text, no vocabularies" in progress
     assert len(read_lines(tmp_path / "out/de-en/test.tok.lc.en")) == 6750
     assert len(read_lines(tmp_path / "out/de-en/val.tok.lc.en")) == 6977
     assert not list((tmp_path / "out/de-en").glob("*vocab*"))

@@ -85,7 +85,7 @@ def test_a_second_run_is_identical_and_the_other_list_needs_another_folder(mlt, 
     assert contents(tmp_path / "out") == first
     status, _, progress = prepare(*arguments, "--list", "full")
     assert status == 2
-    assert "holds another corpus (mlt en-de later)" in progress
+    assert "has another corpus (mlt en-de later)" in progress
 
 
 @pytest.mark.parametrize(

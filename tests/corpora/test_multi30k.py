@@ -157,9 +157,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, raw, tmp_path, damage, me
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--codes", "x"), "fits one language pair only"),
+        (("--codes", "x"), "requires a single language pair"),
         (("--pair", "en-de", "--codes", "x"), "no such file of BPE codes"),
-        (("--pair", "en-de", "--codes-vocab", "x"), "needs --codes, too"),
+        (("--pair", "en-de", "--codes-vocab", "x"), "requires --codes"),
         (("--pair", "en-cs"), "train.cs[.gz] missing here"),
     ],
 )
@@ -184,13 +184,13 @@ def test_the_folder_of_another_corpus_is_not_overwritten(prepare, run, tmp_path)
     assert prepare("demo", "--out", tmp_path / "out/en-de")[0] == 0
     status, _, progress = run("--pair", "en-de")
     assert status == 2
-    assert "holds another corpus (demo)" in progress
+    assert "has another corpus (demo)" in progress
 
 
 def test_an_empty_folder_says_what_is_expected(prepare, tmp_path):
     status, _, progress = prepare("multi30k", "--raw", tmp_path, "--out", tmp_path / "out")
     assert status == 2
-    assert "no training text of Multi30K here (train.en.gz with" in progress
+    assert "no training text of Multi30K here (expected train.en.gz with" in progress
 
 
 def test_the_program_itself_says_one_line(raw, tmp_path):

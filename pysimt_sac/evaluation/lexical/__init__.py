@@ -1,1 +1,1 @@
-"""The words that systems produce: ambiguous ones, their training frequencies, unknown ones."""
+"""Lexical analyses: ambiguous words, training frequencies, distance between domains."""

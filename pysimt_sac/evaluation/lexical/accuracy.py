@@ -1,15 +1,14 @@
-"""How ambiguous words are translated: Lexical Translation Accuracy and Ambiguous Lexical Index.
+"""Translation of ambiguous words: Lexical Translation Accuracy (LTA) and Ambiguous Lexical Index (ALI).
 
 The input is the list that `pysimt-sac prepare mlt` writes: a tab-separated file with the columns `word`, `correct`
 (forms separated by `|`), `candidates` (`form:count` in the training text, separated by `|`), `line` (of the test set,
 from 0) and `rare` (1 if the correct translation is not the most frequent one).
 
-A case is *correct* if a correct form is in the output, in whole lower-case words; else *wrong* if another candidate
-is; else *missing*. Correct wins over wrong. An inflected form counts only as far as the list names it: as correct
-where it is among the correct forms, as wrong where it is only among the candidates.
+A case is *correct* if a correct form is in the hypothesis, in whole lower-case words; else *wrong* if another candidate
+is; else *missing*. Inflected forms count only if the list has them, as correct or as candidates.
 - LTA: the share of correct cases.
-- ALI: +1 for each correct, -1 for each wrong case, averaged.
-- ALI as the paper's figures for all cases imply: every case that is not correct counts -1, that is 2 LTA - 100.
+- ALI: the mean of +1 for correct, -1 for wrong and 0 for missing cases.
+- ALI as in the paper's figures for all cases: 2 LTA - 100, -1 for every case that is not correct.
 """
 
 import html
@@ -33,7 +32,7 @@ CORRECT, MISSING, WRONG = 1, 0, -1
 
 @dataclass(frozen=True)
 class Case:
-    """An ambiguous word in a sentence of the test set, and its possible translations."""
+    """An ambiguous word in a sentence of the test set, with its candidate translations."""
 
     word: str
     correct: tuple[str, ...]
@@ -42,13 +41,13 @@ class Case:
     rare: bool
 
     def wrong_forms(self) -> list[str]:
-        """The candidates that are not correct here."""
+        """The candidates that are not correct."""
         return [form for form, _ in self.candidates if form not in self.correct]
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Counts over some cases; over several runs they are means."""
+    """Counts of cases, averaged over runs."""
 
     cases: int
     correct: float
@@ -61,18 +60,18 @@ class Accuracy:
 
     @property
     def ali(self) -> float:
-        """Ambiguous Lexical Index as defined, in percent."""
+        """Ambiguous Lexical Index, in percent."""
         return 100 * (self.correct - self.wrong) / self.cases if self.cases else float("nan")
 
     @property
     def ali_paper(self) -> float:
-        """Ambiguous Lexical Index as the paper's figures for all cases imply."""
+        """Ambiguous Lexical Index as in the paper's figures for all cases."""
         return 2 * self.lta - 100
 
 
 @dataclass(frozen=True)
 class LexicalAccuracy:
-    """A system's accuracy on all cases, on the rare ones, and on each ambiguous word."""
+    """A system's accuracy on all cases, on rare cases, and on each ambiguous word."""
 
     system: str
     runs: int
@@ -83,7 +82,7 @@ class LexicalAccuracy:
 
 @dataclass(frozen=True)
 class LexicalComparison:
-    """All systems, and the tests of LTA and ALI against the first one (none for `rare` without rare cases)."""
+    """All systems, and significance tests of LTA and ALI against the first one, on all and on rare cases."""
 
     systems: tuple[LexicalAccuracy, ...]
     resampling: Resampling
@@ -93,10 +92,10 @@ class LexicalComparison:
 
 @dataclass(frozen=True)
 class Example:
-    """One case with what each system made of it."""
+    """One case with each system's hypothesis and its label."""
 
     case: Case
-    verdicts: dict[str, int]
+    labels: dict[str, int]
     outputs: dict[str, str]
 
 
@@ -115,7 +114,7 @@ def read_cases(path: Path) -> list[Case]:
 
 
 def parse_case(header: list[str], fields: list[str], number: int, path: Path) -> Case:
-    """One row of the list."""
+    """Parse a row of the list."""
     try:
         named = dict(zip(header, fields, strict=True))
         word, correct, candidates, line, rare = (named[column] for column in COLUMNS)
@@ -130,59 +129,58 @@ def parse_case(header: list[str], fields: list[str], number: int, path: Path) ->
     except (KeyError, ValueError):
         raise UserError(f"line {number} is not a row of {' '.join(COLUMNS)}", path) from None
     if not case.correct or case.line < 0:
-        raise UserError(f"line {number} has no correct form or no line of the test set", path)
+        raise UserError(f"line {number} has no correct form or no line number", path)
     return case
 
 
 def normalise(text: str) -> str:
-    """Lower-case words with single spaces between them; what Moses escaped (`&apos;`) is plain again."""
+    """Lower-case, unescape (`&apos;`) and put single spaces between words."""
     return " ".join(html.unescape(text).lower().split())
 
 
-def judge(case: Case, output: str) -> int:
+def label_case(case: Case, hypothesis: str) -> int:
     """CORRECT, WRONG or MISSING."""
-    padded = f" {normalise(output)} "
+    padded = f" {normalise(hypothesis)} "
     if any(f" {form} " in padded for form in case.correct):
         return CORRECT
     return WRONG if any(f" {form} " in padded for form in case.wrong_forms()) else MISSING
 
 
-def judge_runs(cases: Sequence[Case], runs: Hypotheses) -> FloatArray:
-    """The verdict on each case in each run."""
+def label_runs(cases: Sequence[Case], runs: Hypotheses) -> FloatArray:
+    """The label of each case in each run: (runs, cases)."""
     for run in runs:
         last = max(case.line for case in cases)
         if last >= len(run):
             raise UserError(
-                f"a system's output has {len(run)} lines, but the list of ambiguous words goes to line {last + 1}",
+                f"a hypothesis has {len(run)} lines, but the list of ambiguous words goes to line {last + 1}",
                 todo="is it the list of another test set?",
             )
-    return np.array([[judge(case, run[case.line]) for case in cases] for run in runs], dtype=np.float64)
+    return np.array([[label_case(case, run[case.line]) for case in cases] for run in runs], dtype=np.float64)
 
 
-def count(verdicts: FloatArray) -> Accuracy:
-    """Mean counts over runs of the verdicts (runs, cases)."""
-    runs = len(verdicts)
-    correct, wrong = (float((verdicts == kind).sum()) / runs for kind in (CORRECT, WRONG))
-    return Accuracy(verdicts.shape[1], correct, wrong)
+def count_labels(labels: FloatArray) -> Accuracy:
+    """Mean counts over runs of labels (runs, cases)."""
+    correct, wrong = (float((labels == kind).sum()) / len(labels) for kind in (CORRECT, WRONG))
+    return Accuracy(labels.shape[1], correct, wrong)
 
 
-def accuracy_of(name: str, cases: Sequence[Case], verdicts: FloatArray) -> LexicalAccuracy:
-    """A system's accuracy from its runs' verdicts."""
+def accuracy_of(name: str, cases: Sequence[Case], labels: FloatArray) -> LexicalAccuracy:
+    """A system's accuracy from the labels of its runs."""
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, case in enumerate(cases):
         by_word[case.word].append(number)
     rare = [number for number, case in enumerate(cases) if case.rare]
-    words = {word: count(verdicts[:, numbers]) for word, numbers in sorted(by_word.items())}
-    return LexicalAccuracy(name, len(verdicts), count(verdicts), count(verdicts[:, rare]), words)
+    words = {word: count_labels(labels[:, numbers]) for word, numbers in sorted(by_word.items())}
+    return LexicalAccuracy(name, len(labels), count_labels(labels), count_labels(labels[:, rare]), words)
 
 
-def lexical_accuracy(cases: Sequence[Case], output: Sequence[str], name: str = "system") -> LexicalAccuracy:
-    """The accuracy of one output."""
-    return accuracy_of(name, cases, judge_runs(cases, [output]))
+def lexical_accuracy(cases: Sequence[Case], hypothesis: Sequence[str], name: str = "system") -> LexicalAccuracy:
+    """The accuracy of one hypothesis file."""
+    return accuracy_of(name, cases, label_runs(cases, [hypothesis]))
 
 
 class LexicalMetric:
-    """LTA or ALI on the statistics correct, wrong and cases of each sentence."""
+    """LTA or ALI. Statistics: correct, wrong and all cases."""
 
     higher_is_better = True
 
@@ -192,25 +190,25 @@ class LexicalMetric:
         self.weights = np.array([1.0, wrong_weight])
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """Points per case."""
+        """Points per case, in percent."""
         return 100 * ratio(sums[..., :2] @ self.weights, sums[..., 2])
 
 
 METRICS = (LexicalMetric("LTA", 0.0), LexicalMetric("ALI", -1.0))
 
 
-def sentence_statistics(cases: Sequence[Case], verdicts: FloatArray) -> FloatArray:
+def sentence_statistics(cases: Sequence[Case], labels: FloatArray) -> FloatArray:
     """Correct, wrong and all cases of each sentence that has any: (runs, sentences, 3).
 
-    A sentence, not a case, is what the tests shuffle: words of one sentence are not independent.
+    The tests shuffle sentences, not cases: words of one sentence are not independent.
     """
     lines = sorted({case.line for case in cases})
     places = {line: place for place, line in enumerate(lines)}
-    statistics = np.zeros((len(verdicts), len(lines), 3))
+    statistics = np.zeros((len(labels), len(lines), 3))
     for number, case in enumerate(cases):
         own = statistics[:, places[case.line]]
-        own[:, 0] += verdicts[:, number] == CORRECT
-        own[:, 1] += verdicts[:, number] == WRONG
+        own[:, 0] += labels[:, number] == CORRECT
+        own[:, 1] += labels[:, number] == WRONG
         own[:, 2] += 1
     return statistics
 
@@ -218,19 +216,17 @@ def sentence_statistics(cases: Sequence[Case], verdicts: FloatArray) -> FloatArr
 def compare_lexical(
     cases: Sequence[Case], systems: Sequence[System], resampling: Resampling | None = None
 ) -> LexicalComparison:
-    """Accuracy of all systems, tested against the first by randomisation over sentences."""
+    """Accuracy of all systems, and approximate randomisation tests against the first."""
     resampling = resampling or Resampling()
-    per_system = [judge_runs(cases, system.runs) for system in systems]
-    accuracies = tuple(
-        accuracy_of(system.name, cases, verdicts) for system, verdicts in zip(systems, per_system, strict=True)
-    )
-    verdicts = np.concatenate(per_system)
+    per_system = [label_runs(cases, system.runs) for system in systems]
+    accuracies = tuple(accuracy_of(system.name, cases, own) for system, own in zip(systems, per_system, strict=True))
+    labels = np.concatenate(per_system)
     names = [(system.name, len(system.runs)) for system in systems]
 
     def test(numbers: list[int]) -> tuple[MetricComparison, ...]:
         if not numbers:
             return ()
-        statistics = sentence_statistics([cases[number] for number in numbers], verdicts[:, numbers])
+        statistics = sentence_statistics([cases[number] for number in numbers], labels[:, numbers])
         return compare_statistics([statistics] * len(METRICS), METRICS, names, resampling)
 
     everything = list(range(len(cases)))
@@ -239,13 +235,12 @@ def compare_lexical(
 
 
 def find_examples(cases: Sequence[Case], systems: Sequence[System], wanted: int, seed: int = 1) -> list[Example]:
-    """Cases behind the numbers, in the systems' first runs: where systems differ; of a single system, its misses."""
+    """Draw cases, in the systems' first runs, on which systems differ, or which a single system gets wrong."""
     found = []
     for case in cases:
         outputs = {system.name: system.runs[0][case.line] for system in systems}
-        verdicts = {name: judge(case, output) for name, output in outputs.items()}
-        telling = len(set(verdicts.values())) > 1 if len(systems) > 1 else CORRECT not in verdicts.values()
-        if telling:
-            found.append(Example(case, verdicts, outputs))
+        labels = {name: label_case(case, output) for name, output in outputs.items()}
+        if len(set(labels.values())) > 1 if len(systems) > 1 else CORRECT not in labels.values():
+            found.append(Example(case, labels, outputs))
     chosen = random.Random(seed).sample(found, min(wanted, len(found)))
     return sorted(chosen, key=lambda example: (example.case.line, example.case.word))

@@ -1,7 +1,6 @@
-"""How far a test set is from a training text: unknown words and perplexities. What `pysimt-sac domain` shows.
+"""The distance of test sets from a training text: out-of-vocabulary rates and perplexities.
 
-The farther, the more words are unknown and the higher is the perplexity of a language model of the training text.
-Perplexities of two test sets can be compared under the same model only.
+Perplexities can be compared between test sets, under the same language model only.
 """
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from pysimt_sac.evaluation.lexical.ngram import NgramModel
 
 @dataclass(frozen=True)
 class DomainDistance:
-    """One test set; rates are shares of its words and of its different words."""
+    """One test set; unknown words and types are out of the training text's vocabulary."""
 
     name: str
     sentences: int
@@ -26,12 +25,12 @@ class DomainDistance:
 
     @property
     def unknown_rate(self) -> float:
-        """Unknown words per word."""
+        """Out-of-vocabulary rate of tokens."""
         return self.unknown_words / self.words if self.words else float("nan")
 
     @property
     def unknown_type_rate(self) -> float:
-        """Different unknown words per different word."""
+        """Out-of-vocabulary rate of types."""
         return self.unknown_types / self.types if self.types else float("nan")
 
 
@@ -46,7 +45,7 @@ class NeuralOptions:
 
 @dataclass(frozen=True)
 class DomainAnalysis:
-    """All test sets under the models of one training text."""
+    """All test sets, under the language models of one training text."""
 
     training_sentences: int
     training_types: int
@@ -62,7 +61,7 @@ def domain_distances(
     order: int = 3,
     neural: NeuralOptions | None = None,
 ) -> DomainAnalysis:
-    """Measure each test set; with `neural`, also train a small recurrent model, which takes minutes."""
+    """Measure each test set; with `neural`, also train a small GRU language model, which takes minutes."""
     model = NgramModel(training, order)
     neural_perplexities: list[float | None] = [None] * len(test_sets)
     if neural:

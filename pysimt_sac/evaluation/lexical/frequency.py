@@ -1,9 +1,8 @@
-"""How frequent in training are the words that systems produce? What `pysimt-sac frequency` shows.
+"""Training frequencies of the words in hypotheses.
 
-Every produced word is looked up in the training text; a word that is not there has frequency 0. The frequencies of all
-words of an output, sorted, are its *percentiles*: the p-th is the lowest frequency that at least p percent of its words
-do not exceed. The paper's figure shows them for the sentences that a system improved over the baseline, beside the
-baseline's and the reference's words for the same sentences. The lower a curve, the rarer the words.
+The frequency of a word is its count in the training text, 0 if it is not there. The p-th percentile of a text is the
+lowest frequency that at least p percent of its words do not exceed. The paper's figure shows the percentiles of system,
+baseline and reference on the sentences that the system improved over the baseline. A lower curve means rarer words.
 """
 
 from collections import Counter
@@ -17,13 +16,13 @@ from pysimt_sac.evaluation.scoring.sentences import sentence_scores
 from pysimt_sac.evaluation.scoring.texts import check_lengths
 
 PERCENTILES = tuple(range(0, 101))
-RARE = 10  # words seen at most so often in training are called rare
+RARE = 10  # highest training count of a rare word
 REFERENCE = "reference"
 
 
 @dataclass(frozen=True)
 class WordUse:
-    """The words of one text: how varied they are, and how frequent in training."""
+    """Lexical diversity and training frequencies of one text."""
 
     name: str
     sentences: int
@@ -38,13 +37,13 @@ class WordUse:
 
     @property
     def type_token_ratio(self) -> float:
-        """Different words per word; the longer the text, the lower."""
+        """Types per token."""
         return self.types / self.words if self.words else float("nan")
 
 
 @dataclass(frozen=True)
 class SentenceGroup:
-    """The same sentences in all texts: the reference, the baseline, and one or all other systems."""
+    """Some sentences, in the reference, the baseline, and one or all other systems."""
 
     title: str
     texts: tuple[WordUse, ...]
@@ -52,7 +51,7 @@ class SentenceGroup:
 
 @dataclass(frozen=True)
 class FrequencyAnalysis:
-    """All sentences, and for each system but the first those that it improved (no group without any)."""
+    """All sentences, and for each system but the first the sentences that it improved, if any."""
 
     training_words: int
     training_types: int
@@ -62,18 +61,18 @@ class FrequencyAnalysis:
     improved: tuple[SentenceGroup, ...]
 
     def groups(self) -> tuple[SentenceGroup, ...]:
-        """Every group, all sentences first."""
+        """All groups, all sentences first."""
         return (self.all, *self.improved)
 
 
 def distinct(sentences: Sequence[Sequence[str]], order: int) -> float:
-    """Different n-grams per n-gram, counted within sentences."""
+    """Distinct-n: types of n-grams per n-gram, within sentences."""
     grams = [tuple(words[start : start + order]) for words in sentences for start in range(len(words) - order + 1)]
     return len(set(grams)) / len(grams) if grams else float("nan")
 
 
 def word_use(name: str, lines: Sequence[str], training: Counter[str], rare_limit: int = RARE) -> WordUse:
-    """Describe the words of one text."""
+    """Diversity and training frequencies of one text."""
     sentences = [line.split() for line in lines]
     words = [word for sentence in sentences for word in sentence]
     frequencies: npt.NDArray[np.int64] = np.array([training[word] for word in words], dtype=np.int64)
@@ -102,7 +101,7 @@ def analyse_frequency(
     rare_limit: int = RARE,
     measure: str = "bleu",
 ) -> FrequencyAnalysis:
-    """Word use of reference and systems, on all sentences and on those improved over the first system."""
+    """Analyse reference and systems, on all sentences and on those improved over the first system."""
     for name, lines in systems:
         check_lengths(name, lines, "the reference", references)
     texts = [(REFERENCE, references), *systems]

@@ -1,7 +1,7 @@
-"""A small recurrent language model, for `domain` on request. Imports torch: import it only where it is used.
+"""A small GRU language model. Imports torch, so import this module only where it is needed.
 
-One GRU layer with tied embeddings, trained by Adam until the perplexity of held-out lines (every 20th) stops falling.
-Words seen once in training are the unknown word's examples, so that it has a probability of its own.
+One layer with tied embeddings, trained with Adam until the perplexity on held-out lines (every 20th) stops falling.
+Words seen once in training are replaced by `<unk>`.
 """
 
 import copy
@@ -16,13 +16,13 @@ from pysimt_sac.errors import UserError
 PAD, BEGIN, END, UNKNOWN = range(4)
 HELD_OUT = 20
 BATCH = 32
-RATE = 2e-3
+LEARNING_RATE = 2e-3
 DROPOUT = 0.3
-LONGEST_GRADIENT = 1.0
+MAX_GRADIENT_NORM = 1.0
 
 
-class Network(nn.Module):
-    """Words in, scores of the next word out."""
+class GruNetwork(nn.Module):
+    """Predicts the next word."""
 
     def __init__(self, words: int, size: int) -> None:
         super().__init__()
@@ -33,14 +33,14 @@ class Network(nn.Module):
         self.bias = nn.Parameter(torch.zeros(words))
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Scores (words that follow, vocabulary) of all places that are not padding, for `ids` (sentences, places)."""
+        """Logits (positions that are not padding, vocabulary) of the next words, for `ids` (sentences, positions)."""
         states, _ = self.recurrent(self.dropout(self.embedding(ids[:, :-1])))
         kept: Tensor = self.dropout(states)[ids[:, 1:] != PAD]
         return kept @ self.embedding.weight.T + self.bias
 
 
 class NeuralModel:
-    """Trained by its constructor; the same seed gives the same model."""
+    """A language model of the lines given to its constructor; reproducible by its seed."""
 
     def __init__(self, lines: Sequence[str], size: int, epochs: int, seed: int) -> None:
         counts = Counter(word for line in lines for word in line.split())
@@ -52,16 +52,16 @@ class NeuralModel:
         training = [line for number, line in enumerate(coded) if number % HELD_OUT] or coded
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.network = Network(len(self.ids) + 4, size)
+            self.network = GruNetwork(len(self.ids) + 4, size)
             self.train(training, held_out, epochs)
 
     def encode(self, line: str) -> list[int]:
-        """The ids of a sentence with its begin and end."""
+        """Word ids of a sentence, with begin and end."""
         return [BEGIN, *(self.ids.get(word, UNKNOWN) for word in line.split()), END]
 
     def train(self, training: list[list[int]], held_out: list[list[int]], epochs: int) -> None:
-        """Keep the weights that are best on the held-out lines."""
-        optimizer = torch.optim.Adam(self.network.parameters(), lr=RATE)
+        """Train, and keep the weights that are best on the held-out lines."""
+        optimizer = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE)
         best, best_weights = float("inf"), copy.deepcopy(self.network.state_dict())
         for _ in range(epochs):
             self.network.train()
@@ -70,7 +70,7 @@ class NeuralModel:
                 optimizer.zero_grad()
                 loss, words = self.loss(groups[place])
                 (loss / words).backward()
-                nn.utils.clip_grad_norm_(self.network.parameters(), LONGEST_GRADIENT)
+                nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRADIENT_NORM)
                 optimizer.step()
             found = self.coded_perplexity(held_out)
             if found >= best:
@@ -79,7 +79,7 @@ class NeuralModel:
         self.network.load_state_dict(best_weights)
 
     def loss(self, group: Tensor) -> tuple[Tensor, int]:
-        """Summed negative log-likelihood of a batch, and how many words it has."""
+        """Summed negative log-likelihood and number of words of a batch."""
         targets = group[:, 1:][group[:, 1:] != PAD]
         return nn.functional.cross_entropy(self.network(group), targets, reduction="sum"), len(targets)
 
@@ -92,12 +92,12 @@ class NeuralModel:
         return float(torch.exp(torch.as_tensor(total) / sum(words for _, words in losses)))
 
     def perplexity(self, lines: Sequence[str]) -> float:
-        """Perplexity of sentences, their ends included."""
+        """Perplexity of sentences, including their ends."""
         return self.coded_perplexity([self.encode(line) for line in lines])
 
 
 def batches(lines: list[list[int]]) -> Iterator[Tensor]:
-    """Sentences of similar length together, padded at the end."""
+    """Batches of sentences of similar length, padded at the end."""
     ordered = sorted(lines, key=len)
     for start in range(0, len(ordered), BATCH):
         group = ordered[start : start + BATCH]

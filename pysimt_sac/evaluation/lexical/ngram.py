@@ -1,11 +1,10 @@
 """An n-gram language model with interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998).
 
-Counts are *adjusted*: an n-gram of the highest order counts as often as it occurs, a shorter one as often as different
-words precede it, since it is asked for only where the longer one was not seen (one that begins a sentence has nothing
-before it and keeps its own count). From each count a discount is taken, by whether it is 1, 2 or more, estimated from
-how many n-grams have the counts 1 to 4; what is taken goes to the model of the next lower order, and below the
-unigrams to the uniform distribution over the vocabulary: all training words, the end of a sentence and one unknown
-word. Sentences begin with one `<s>`, which is never predicted. These are the conventions of KenLM's `lmplz`.
+Counts are adjusted: n-grams of the highest order, and those that begin with `<s>`, keep their counts; the count of
+others is the number of different words before them. The discounts of counts 1, 2 and 3+ are estimated from the numbers
+of n-grams with counts 1 to 4. The discounted mass goes to the next lower order, and from unigrams to the uniform
+distribution over the vocabulary: training words, `</s>` and one `<unk>`. Sentences begin with one `<s>`, which is never
+predicted. These are the conventions of KenLM's `lmplz`.
 """
 
 import math
@@ -17,14 +16,14 @@ from pysimt_sac.errors import UserError
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 NAME = "interpolated modified Kneser-Ney"
-FALLBACK = (0.5, 1.0, 1.5)  # where a text is too regular to estimate discounts from
+FALLBACK = (0.5, 1.0, 1.5)  # discounts where they cannot be estimated, as in KenLM's --discount_fallback
 
 Gram = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Perplexity:
-    """Of a text: with the ends of sentences, of all words and of those only that are known."""
+    """Perplexity of a text with `</s>`: of all words, and of the known ones only."""
 
     all: float
     known: float
@@ -32,19 +31,19 @@ class Perplexity:
 
 @dataclass(frozen=True)
 class History:
-    """What may follow some words: adjusted counts, their sum, and the share that goes to the shorter history."""
+    """What follows a history: adjusted counts, their sum, and the interpolation weight of the lower order."""
 
     counts: dict[str, int]
     total: int
-    left_over: float
+    backoff: float
 
 
 class NgramModel:
-    """Trained by its constructor; `probability` and `perplexity` ask it."""
+    """A language model of the lines given to its constructor."""
 
     def __init__(self, lines: Iterable[str], order: int = 3) -> None:
         if order < 1:
-            raise UserError(f"{order} is no order of an n-gram model", todo="at least 1")
+            raise UserError(f"{order} is not an n-gram order", todo="at least 1")
         self.order = order
         by_order = adjusted_counts(raw_counts(lines, order))
         self.vocabulary = {word for (word,) in by_order[0]}
@@ -60,8 +59,8 @@ class NgramModel:
             self.histories.append(group_by_history(counts, self.discounts[-1]))
 
     def probability(self, word: str, history: Sequence[str]) -> float:
-        """Of a word after others, the nearest last; any word that training did not have is the same unknown one."""
-        probability = 1 / (len(self.vocabulary) + 1)  # the one that is unknown
+        """P(word | history); all words that are not in the training text are the same `<unk>`."""
+        probability = 1 / (len(self.vocabulary) + 1)  # + 1 for <unk>
         for length, (histories, discounts) in enumerate(zip(self.histories, self.discounts, strict=True)):
             if length > len(history):
                 break
@@ -70,18 +69,18 @@ class NgramModel:
                 break
             count = found.counts.get(word, 0)
             kept = count - discounts[min(count, 3) - 1] if count else 0.0
-            probability = kept / found.total + found.left_over * probability
+            probability = kept / found.total + found.backoff * probability
         return probability
 
     def sentence_logs(self, line: str) -> Iterator[tuple[str, float]]:
-        """Each word of a sentence and its end, with the natural logarithm of its probability."""
+        """The words of a sentence and `</s>` with their log-probabilities."""
         words = [BEGIN, *line.split(), END]
         for place in range(1, len(words)):
             history = words[max(0, place - self.order + 1) : place]
             yield words[place], math.log(self.probability(words[place], history))
 
     def perplexity(self, lines: Iterable[str]) -> Perplexity:
-        """How many words, on average, the model hesitates between."""
+        """Perplexity of a text."""
         logs = [pair for line in lines for pair in self.sentence_logs(line)]
         return Perplexity(
             all=mean_perplexity([log for _, log in logs]),
@@ -90,12 +89,12 @@ class NgramModel:
 
 
 def mean_perplexity(logs: Sequence[float]) -> float:
-    """The perplexity of predictions by their natural logarithms."""
+    """Perplexity from log-probabilities."""
     return math.exp(-math.fsum(logs) / len(logs)) if logs else float("nan")
 
 
 def raw_counts(lines: Iterable[str], order: int) -> list[Counter[Gram]]:
-    """How often each n-gram occurs, for n from 1 to the order; empty lines are no sentences."""
+    """Counts of n-grams for n from 1 to `order`; empty lines are skipped."""
     counts: list[Counter[Gram]] = [Counter() for _ in range(order)]
     for line in lines:
         words = (BEGIN, *line.split(), END)
@@ -106,7 +105,7 @@ def raw_counts(lines: Iterable[str], order: int) -> list[Counter[Gram]]:
 
 
 def adjusted_counts(raw: Sequence[Counter[Gram]]) -> list[dict[Gram, int]]:
-    """Raw counts at the top and at the beginning of sentences, else numbers of preceding words; without `<s>` alone."""
+    """Kneser-Ney's adjusted counts, without the unigram `<s>`."""
     adjusted: list[dict[Gram, int]] = []
     for length, own in enumerate(raw, 1):
         if length == len(raw):
@@ -120,7 +119,7 @@ def adjusted_counts(raw: Sequence[Counter[Gram]]) -> list[dict[Gram, int]]:
 
 
 def estimate_discounts(counts: Iterable[int]) -> tuple[float, float, float] | None:
-    """What to take from counts of 1, of 2 and of more; None if they cannot be estimated."""
+    """Discounts of counts 1, 2 and 3+; None if they cannot be estimated."""
     having = Counter(count for count in counts if count <= 4)
     if not all(having[count] for count in (1, 2, 3, 4)):
         return None
@@ -130,7 +129,7 @@ def estimate_discounts(counts: Iterable[int]) -> tuple[float, float, float] | No
 
 
 def group_by_history(counts: dict[Gram, int], discounts: tuple[float, float, float]) -> dict[Gram, History]:
-    """The n-grams of one order by all but their last word."""
+    """The n-grams of one order, grouped by all but their last word."""
     grouped: dict[Gram, dict[str, int]] = defaultdict(dict)
     for gram, count in counts.items():
         grouped[gram[:-1]][gram[-1]] = count

@@ -1,1 +1,1 @@
-"""Human ranking: drawing sentences, the sheet and its key, scores."""
+"""Human ranking: sampling sentences, the blind sheet and its key, scores."""

@@ -1,8 +1,8 @@
-"""Human ranking as in the paper: which sentences to judge.
+"""Sample sentences for human ranking, as in the paper.
 
-Two groups of sentences: with a *rare* source word (seen once in training), and with an *other* word (seen 10 times or
-more; up to 100 by default, which gives the paper's average of about 40), these only where the systems' translations
-differ. Words are drawn, each at most once, and then a sentence for each word; no sentence is drawn twice.
+There are two groups of sentences. Those of the *rare* group have a source word seen once in training. Those of the
+*other* group have a word seen 10 times or more (up to 100 by default, which gives the paper's average of about 40),
+and the systems' hypotheses differ. Words are drawn without replacement, then a sentence for each, no sentence twice.
 """
 
 import math
@@ -20,7 +20,7 @@ GROUPS = (RARE, OTHER)
 
 @dataclass(frozen=True)
 class RankingOptions:
-    """What to draw: how many sentences of each group, and which source frequencies make a word rare or other."""
+    """Sentences per group, and the training frequencies of rare and other words."""
 
     per_group: int = 50
     rare_frequency: int = 1
@@ -31,7 +31,7 @@ class RankingOptions:
 
 @dataclass(frozen=True)
 class RankingItem:
-    """A sentence to judge. `order` says which system stands where: `order[0]` is shown first."""
+    """A sentence to rank. `order`: the systems in the order in which the sheet shows them."""
 
     number: int
     group: str
@@ -42,34 +42,34 @@ class RankingItem:
 
 
 def is_word(token: str) -> bool:
-    """Whether it has a letter: nobody judges the translation of a comma."""
+    """Whether a token has a letter."""
     return any(character.isalpha() for character in token)
 
 
 def draw_items(
-    training: Counter[str], sources: Sequence[str], outputs: Mapping[str, Sequence[str]], choice: RankingOptions
+    training: Counter[str], sources: Sequence[str], outputs: Mapping[str, Sequence[str]], options: RankingOptions
 ) -> list[RankingItem]:
-    """Draw the sentences of both groups, shuffled together, with the systems shuffled in each."""
+    """Draw the sentences of both groups, in random order, with the systems in random order in each."""
     if len(outputs) < 2:
         raise UserError("a ranking needs at least two systems")
     for name, lines in outputs.items():
         check_lengths(name, lines, "the source", sources)
-    random_state = random.Random(choice.seed)
+    random_state = random.Random(options.seed)
     differing = {line for line, texts in enumerate(zip(*outputs.values(), strict=True)) if len(set(texts)) > 1}
-    most = choice.other_most or math.inf
+    most = options.other_most or math.inf
     places: dict[str, dict[str, list[int]]] = {group: defaultdict(list) for group in GROUPS}
     for line, source in enumerate(sources):
         for word in sorted(set(source.split())):
             if not is_word(word):
                 continue
-            if training[word] == choice.rare_frequency:
+            if training[word] == options.rare_frequency:
                 places[RARE][word].append(line)
-            elif choice.other_least <= training[word] <= most and line in differing:
+            elif options.other_least <= training[word] <= most and line in differing:
                 places[OTHER][word].append(line)
     taken: set[int] = set()
     drawn = []
-    for group in GROUPS:  # the rare ones first: there are fewer sentences that have one
-        for word, line in draw_sentences(places[group], choice.per_group, taken, random_state):
+    for group in GROUPS:  # rare words first: fewer sentences have one
+        for word, line in draw_sentences(places[group], options.per_group, taken, random_state):
             order = list(outputs)
             random_state.shuffle(order)
             drawn.append((group, line, word, tuple(order)))
@@ -83,7 +83,7 @@ def draw_items(
 def draw_sentences(
     places: dict[str, list[int]], wanted: int, taken: set[int], random_state: random.Random
 ) -> list[tuple[str, int]]:
-    """Words with a sentence each, as many as wanted or as there are; their sentences are added to `taken`."""
+    """Draw up to `wanted` words with a sentence each that is not in `taken`, and add it there."""
     words = sorted(places)
     random_state.shuffle(words)
     found: list[tuple[str, int]] = []

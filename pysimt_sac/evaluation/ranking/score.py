@@ -1,7 +1,7 @@
-"""Human ranking as in the paper: what the ranks say.
+"""Scores of human rankings, as in the paper.
 
-A system's score is how often it was judged better than or equal to another one: on average per sentence, from 0 to the
-number of other systems, as in the paper's table, and in percent of all comparisons.
+A system's score is the number of other systems that it is ranked better than or equal to, averaged over sentences; the
+same in percent of all pairwise comparisons is `better_or_equal`.
 """
 
 import math
@@ -15,7 +15,7 @@ from pysimt_sac.evaluation.ranking.sample import GROUPS, RankingItem
 
 @dataclass(frozen=True)
 class Judgement:
-    """The ranks that one person gave to the systems in one item, 1 the best; equal ranks are ties."""
+    """One annotator's ranks of the systems in one item, 1 is best; equal ranks are ties."""
 
     item: RankingItem
     ranks: dict[str, int]
@@ -35,7 +35,7 @@ class SystemRanking:
 
 @dataclass(frozen=True)
 class PairRanking:
-    """Two systems beside each other; p is that of a two-sided sign test, ties left out."""
+    """A pair of systems; p is from a two-sided sign test without ties."""
 
     group: str
     first: str
@@ -48,16 +48,16 @@ class PairRanking:
 
 @dataclass(frozen=True)
 class RankingResult:
-    """Systems by group ('rare', 'other' and 'all'), and every pair of systems over all sentences and in each group."""
+    """All systems and all pairs of systems, by group: `all`, `rare` and `other`."""
 
     groups: dict[str, tuple[SystemRanking, ...]]
     pairs: tuple[PairRanking, ...]
 
 
 def score_ranking(judgements: Sequence[Judgement]) -> RankingResult:
-    """How often each system is better or equal, in each group and in all."""
+    """Score all systems, in each group and in all."""
     if not judgements:
-        raise UserError("no sentence has been judged", todo="fill in the columns 'rank A', 'rank B', ...")
+        raise UserError("no sentence is ranked", todo="fill in the columns 'rank A', 'rank B', ...")
     members = {"all": list(judgements)}
     for group in GROUPS:
         own = [judgement for judgement in judgements if judgement.item.group == group]
@@ -74,7 +74,7 @@ def score_ranking(judgements: Sequence[Judgement]) -> RankingResult:
 
 
 def rank_system(system: str, judgements: Sequence[Judgement]) -> SystemRanking:
-    """One system against all others."""
+    """Score one system."""
     better_or_equal = better = comparisons = 0
     for judgement in judgements:
         for other, rank in judgement.ranks.items():
@@ -93,7 +93,7 @@ def rank_system(system: str, judgements: Sequence[Judgement]) -> SystemRanking:
 
 
 def rank_pair(group: str, first: str, second: str, judgements: Sequence[Judgement]) -> PairRanking:
-    """Two systems against each other."""
+    """Compare two systems."""
     wins = sum(judgement.ranks[first] < judgement.ranks[second] for judgement in judgements)
     losses = sum(judgement.ranks[first] > judgement.ranks[second] for judgement in judgements)
     equal = len(judgements) - wins - losses
@@ -101,7 +101,7 @@ def rank_pair(group: str, first: str, second: str, judgements: Sequence[Judgemen
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """The probability that a fair coin falls at least so unevenly, to either side."""
-    tosses = wins + losses
-    tail = sum(math.comb(tosses, count) for count in range(min(wins, losses) + 1))
-    return min(1.0, 2 * tail / math.pow(2, tosses))
+    """The two-sided p of a sign test."""
+    trials = wins + losses
+    tail = sum(math.comb(trials, count) for count in range(min(wins, losses) + 1))
+    return min(1.0, 2 * tail / math.pow(2, trials))

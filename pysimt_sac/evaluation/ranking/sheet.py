@@ -1,8 +1,8 @@
-"""The files of a human ranking: a blind sheet to fill in, and the key that stays with the experimenter.
+"""The files of a human ranking: a blind sheet for the annotator, and its key.
 
-The sheet is a CSV file that spreadsheets open as it is (UTF-8 with a byte-order mark). It names no system: each row has
-its own order. The key, a JSON file, says which system stands where. Filled sheets come back in many forms (other
-separators, other encodings); only the item's number, the source's letters and the ranks are read.
+The sheet is a CSV file for spreadsheet programs (UTF-8 with a byte-order mark). It names no system, and the order of
+systems changes from row to row; the key, a JSON file, has these orders. Spreadsheet programs save filled sheets with
+various separators and encodings, so only item numbers, the source's ASCII letters and ranks are read.
 """
 
 import csv
@@ -17,8 +17,8 @@ from pysimt_sac.evaluation.ranking.sample import RankingItem, RankingOptions
 from pysimt_sac.evaluation.ranking.score import Judgement
 from pysimt_sac.files import BOM, atomic_write, read_lines, require_file, why
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute cells that begin so
-NOT_THIS_KEY = "is it the sheet that belongs to this key?"
+FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # a spreadsheet evaluates cells that begin like this
+NOT_THIS_KEY = "does the sheet belong to this key?"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -29,7 +29,7 @@ def write_sheet(
     outputs: Mapping[str, Sequence[str]],
     references: Sequence[str] | None = None,
 ) -> None:
-    """Write the sheet that the judge gets."""
+    """Write the sheet for the annotator."""
     systems = len(outputs)
     if systems > len(LETTERS):
         raise UserError(f"{systems} systems are too many for one sheet", todo=f"at most {len(LETTERS)}")
@@ -47,12 +47,12 @@ def write_sheet(
 
 
 def escape_cell(cell: str) -> str:
-    """A cell that a spreadsheet shows as it is, whatever it begins with."""
+    """Keep a spreadsheet from evaluating a cell."""
     return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
 
 
-def write_key(path: Path, items: Sequence[RankingItem], sources: Sequence[str], choice: RankingOptions) -> None:
-    """Write what tells the systems apart."""
+def write_key(path: Path, items: Sequence[RankingItem], sources: Sequence[str], options: RankingOptions) -> None:
+    """Write which system is which."""
     rows = [
         {
             "item": item.number,
@@ -66,12 +66,12 @@ def write_key(path: Path, items: Sequence[RankingItem], sources: Sequence[str], 
         for item in items
     ]
     with atomic_write(path) as stream:
-        json.dump({"ranking": 1, "seed": choice.seed, "items": rows}, stream, ensure_ascii=False, indent=1)
+        json.dump({"ranking": 1, "seed": options.seed, "items": rows}, stream, ensure_ascii=False, indent=1)
         stream.write("\n")
 
 
 def read_key(path: Path) -> dict[int, tuple[RankingItem, str]]:
-    """The items of a key by their numbers, each with its source sentence."""
+    """The items of a key by number, with their source sentences."""
     try:
         content = json.loads("\n".join(read_lines(path, "key")))
         items = {}
@@ -81,14 +81,12 @@ def read_key(path: Path) -> dict[int, tuple[RankingItem, str]]:
             )
             items[item.number] = (item, str(row["source"]))
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise UserError(
-            "is not a key of a ranking", path, "pysimt-sac rank sample writes one beside the sheet"
-        ) from error
+        raise UserError("is not the key of a ranking", path, "pysimt-sac rank sample writes it") from error
     return items
 
 
 def read_judgements(path: Path, key: dict[int, tuple[RankingItem, str]]) -> tuple[list[Judgement], int]:
-    """The judgements of a filled sheet, and how many of its rows have no rank at all."""
+    """The judgements of a filled sheet, and the number of rows without ranks."""
     header, *rows = read_cells(path)
     columns = {name.strip().lower(): place for place, name in enumerate(header)}
     systems = len(next(iter(key.values()))[0].order) if key else 0
@@ -104,7 +102,7 @@ def read_judgements(path: Path, key: dict[int, tuple[RankingItem, str]]) -> tupl
         where = f"{path}, row {number}"
         item = find_item(cells[0], cells[1], key, where)
         if item.number in seen:
-            raise UserError(f"item {item.number} stands there twice", where, "leave one of them")
+            raise UserError(f"item {item.number} occurs twice", where, "remove one of them")
         seen.add(item.number)
         if not any(cells[2:]):
             empty += 1
@@ -115,7 +113,7 @@ def read_judgements(path: Path, key: dict[int, tuple[RankingItem, str]]) -> tupl
 
 
 def read_cells(path: Path) -> list[list[str]]:
-    """The cells of a CSV file as a spreadsheet saved it: commas, semicolons or tabs, in any of the usual encodings."""
+    """The cells of a CSV file with commas, semicolons or tabs, in any of the usual encodings."""
     require_file(path, "sheet")
     try:
         raw = path.read_bytes()
@@ -126,7 +124,7 @@ def read_cells(path: Path) -> list[list[str]]:
     try:
         text = raw.decode("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError:
-        text = raw.decode("latin-1")  # only digits and the English letters of headings are read from it
+        text = raw.decode("latin-1")  # only ASCII is read from it
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
@@ -136,7 +134,7 @@ def read_cells(path: Path) -> list[list[str]]:
 
 
 def find_item(number: str, source: str, key: dict[int, tuple[RankingItem, str]], where: str) -> RankingItem:
-    """The key's item of a row; its source must be the same, as far as encodings leave it recognisable."""
+    """The key's item of a row, which must have the same source sentence."""
     found = key.get(int(number)) if number.isdecimal() else None
     if found is None:
         raise UserError(f"the key has no item {number!r}", where, NOT_THIS_KEY)
@@ -147,12 +145,12 @@ def find_item(number: str, source: str, key: dict[int, tuple[RankingItem, str]],
 
 
 def plain_letters(text: str) -> str:
-    """What every encoding keeps."""
+    """The ASCII letters, which are the same in all encodings."""
     return "".join(character for character in text if character.isascii() and character.isalpha())
 
 
 def parse_rank(cell: str, systems: int, where: str) -> int:
-    """A rank from 1 to the number of systems; spreadsheets may have made 1.0 of it."""
+    """A rank from 1 to the number of systems; a spreadsheet may have written it as 1.0."""
     whole, _, rest = cell.replace(",", ".").partition(".")
     if not whole.isdecimal() or rest.strip("0") or not 1 <= int(whole) <= systems:
         raise UserError(f"{cell!r} is not a rank", where, f"give every translation a rank from 1 (best) to {systems}")
@@ -160,7 +158,7 @@ def parse_rank(cell: str, systems: int, where: str) -> int:
 
 
 def key_summary(items: Sequence[RankingItem]) -> dict[str, Any]:
-    """How many sentences each group has, and how frequent its words are on average."""
+    """The number of sentences of each group, and the mean training frequency of their words."""
     summary = {}
     for group in dict.fromkeys(item.group for item in items):
         frequencies = [item.frequency for item in items if item.group == group]

@@ -1,1 +1,1 @@
-"""The report page, the paper's tables, and the layout of all tables and figures."""
+"""The report page, the paper's tables, and the rendering of tables and figures."""

@@ -1,4 +1,4 @@
-"""The numbers and figures of a report, computed from its input. `report_page` shows them; figures can be saved, too."""
+"""The numbers and figures of a report."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pysimt_sac.evaluation.lexical.accuracy import LexicalComparison, compare_lexical, judge
+from pysimt_sac.evaluation.lexical.accuracy import LexicalComparison, compare_lexical, label_case
 from pysimt_sac.evaluation.lexical.frequency import (
     PERCENTILES,
     REFERENCE,
@@ -22,18 +22,18 @@ from pysimt_sac.evaluation.scoring.metrics import CorpusMetric
 from pysimt_sac.evaluation.scoring.sentences import sentence_scores
 from pysimt_sac.evaluation.scoring.significance import Resampling
 
-# Curves that every run has, in the order in which one looks at them; all others are told by the model.
+# Titles of the curves that every run has, in the order of the page. The others are the algorithm's own.
 CURVES = {
     "epoch_LOSS": "Training loss, mean of each epoch",
     "train_LOSS": "Training loss",
-    "gradient_norm": "Length of the gradient",
+    "gradient_norm": "Gradient norm",
     "lr": "Learning rate",
 }
 
 
 @dataclass(frozen=True)
 class NamedFigure:
-    """A figure, the section it belongs to, the name of its file, and its caption where the section says the rest."""
+    """A figure with its section, file name and caption on the page."""
 
     section: str
     file: str
@@ -43,7 +43,7 @@ class NamedFigure:
 
 @dataclass(frozen=True)
 class SetReport:
-    """Everything about one test set."""
+    """The analyses of one test set; `browser` is the data for browsing translations."""
 
     name: str
     sentences: int
@@ -56,7 +56,7 @@ class SetReport:
 
 @dataclass(frozen=True)
 class ReportData:
-    """What the page shows."""
+    """The content of the page."""
 
     systems: tuple[str, ...]
     runs: tuple[int, ...]
@@ -66,65 +66,61 @@ class ReportData:
 
     def figures(self) -> list[NamedFigure]:
         """All figures of the report."""
-        return [*self.curves, *(figure for one in self.sets for figure in one.figures)]
+        return [*self.curves, *(figure for test_set in self.sets for figure in test_set.figures)]
 
 
 def analyse(
     given: ReportInput, metrics: Sequence[CorpusMetric], resampling: Resampling | None = None, measure: str = "bleu"
 ) -> ReportData:
-    """Compute everything."""
+    """Analyse all test sets and curves."""
     names = tuple(system.name for system in given.systems)
-    sets = tuple(analyse_set(one, names, given, metrics, resampling or Resampling(), measure) for one in given.sets)
+    resampling = resampling or Resampling()
     return ReportData(
         systems=names,
-        runs=tuple(max(len(one.outputs.get(name, ())) for one in given.sets) for name in names),
+        runs=tuple(max(len(test_set.outputs.get(name, ())) for test_set in given.sets) for name in names),
         measure=measure,
-        sets=sets,
+        sets=tuple(analyse_set(test_set, given, metrics, resampling, measure) for test_set in given.sets),
         curves=tuple(curve_figures(given.systems)),
     )
 
 
 def analyse_set(
-    one: ReportSet,
-    names: Sequence[str],
-    given: ReportInput,
-    metrics: Sequence[CorpusMetric],
-    resampling: Resampling,
-    measure: str,
+    test_set: ReportSet, given: ReportInput, metrics: Sequence[CorpusMetric], resampling: Resampling, measure: str
 ) -> SetReport:
-    """Compute everything about one test set."""
-    systems = [System(name, tuple(text.lines for text in one.outputs[name])) for name in names if name in one.outputs]
-    references = one.reference.lines
-    comparison = compare_systems(references, systems[0], systems[1:], metrics, resampling, test_set=one.name)
-    lexical = compare_lexical(one.cases, systems, resampling) if one.cases else None
+    """Analyse one test set."""
+    systems = [System(name, tuple(text.lines for text in texts)) for name, texts in test_set.outputs.items()]
+    references = test_set.reference.lines
+    comparison = compare_systems(references, systems[0], systems[1:], metrics, resampling, test_set=test_set.name)
+    lexical = compare_lexical(test_set.cases, systems, resampling) if test_set.cases else None
     frequency, figures = None, []
     if given.training:
+        names = [system.name for system in given.systems]
         first_runs = [(system.name, system.runs[0]) for system in systems]
         frequency = analyse_frequency(given.training, references, first_runs, measure=measure)
         for number, group in enumerate(frequency.groups()):
-            file = f"frequency-{file_name(one.name)}{f'-{number}' if number else ''}"
+            file = f"frequency-{file_name(test_set.name)}{f'-{number}' if number else ''}"
             caption = group.title[0].upper() + group.title[1:]
             figures.append(NamedFigure("frequency", file, frequency_figure(frequency, group, names), caption))
     return SetReport(
-        name=one.name,
+        name=test_set.name,
         sentences=len(references),
         comparison=comparison,
         lexical=lexical,
         frequency=frequency,
         figures=tuple(figures),
-        browser=browser_data(one, systems, measure),
+        browser=browser_data(test_set, systems, measure),
     )
 
 
-def browser_data(one: ReportSet, systems: Sequence[System], measure: str) -> dict[str, Any]:
-    """What the browser of translations needs: the systems' first runs, with scores and verdicts."""
+def browser_data(test_set: ReportSet, systems: Sequence[System], measure: str) -> dict[str, Any]:
+    """The systems' first runs with sentence scores and labels of ambiguous words."""
     outputs = [system.runs[0] for system in systems]
-    scores = sentence_scores(outputs, one.reference.lines, measure)
+    scores = sentence_scores(outputs, test_set.reference.lines, measure)
     return {
-        "name": one.name,
+        "name": test_set.name,
         "systems": [system.name for system in systems],
-        "source": list(one.source),
-        "reference": list(one.reference.lines),
+        "source": list(test_set.source),
+        "reference": list(test_set.reference.lines),
         "outputs": [list(lines) for lines in outputs],
         "scores": [[round(score, 2) for score in np.nan_to_num(row).tolist()] for row in scores],
         "cases": [
@@ -134,25 +130,25 @@ def browser_data(one: ReportSet, systems: Sequence[System], measure: str) -> dic
                 "correct": list(case.correct),
                 "wrong": case.wrong_forms(),
                 "rare": case.rare,
-                "verdicts": [judge(case, lines[case.line]) for lines in outputs],
+                "labels": [label_case(case, lines[case.line]) for lines in outputs],
             }
-            for case in one.cases
+            for case in test_set.cases
         ],
     }
 
 
 def frequency_figure(analysis: FrequencyAnalysis, group: SentenceGroup, systems: Sequence[str] = ()) -> Figure:
-    """The paper's figure for one group of sentences; a text looks the same in the figures of all groups.
+    """The paper's figure for one group of sentences.
 
-    `systems` are all systems of a report in their order, where this analysis may lack some.
+    systems: all systems of the report, so that a system has the same style in all figures.
     """
     names = systems or [text.name for text in analysis.all.texts[1:]]
     styles = {name: system_style(number) for number, name in enumerate(names)}
     styles[REFERENCE] = REFERENCE_STYLE
     return Figure(
-        title=f"Training frequency of produced words: {group.title}",
-        x_label="percentile of the words",
-        y_label="times seen in training",
+        title=f"Training frequency of words: {group.title}",
+        x_label="percentile of words",
+        y_label="training frequency",
         series=tuple(
             Series(text.name, tuple(zip(PERCENTILES, text.percentiles, strict=True)), styles[text.name])
             for text in group.texts
@@ -163,7 +159,7 @@ def frequency_figure(analysis: FrequencyAnalysis, group: SentenceGroup, systems:
 
 
 def curve_figures(systems: Sequence[ReportSystem]) -> list[NamedFigure]:
-    """A figure for each curve that any run has: validation, training, and what the model tells of its learner."""
+    """A figure for each curve: validation, training, and the algorithm's diagnostics."""
     names = dict.fromkeys(name for system in systems for run in system.runs for name in run.curves)
     validation = [name for name in names if name.startswith("val_")]
     training = [name for name in CURVES if name in names]
@@ -178,7 +174,7 @@ def curve_figures(systems: Sequence[ReportSystem]) -> list[NamedFigure]:
 
 
 def curve_title(name: str) -> str:
-    """A curve's name in words."""
+    """A curve's title."""
     if name in CURVES:
         return CURVES[name]
     if name.startswith("val_"):
@@ -188,7 +184,7 @@ def curve_title(name: str) -> str:
 
 
 def curve_series(systems: Sequence[ReportSystem], name: str) -> list[Series]:
-    """One line for each run that has the curve; runs of a system look alike."""
+    """One line for each run that has the curve; runs of a system share a style."""
     return [
         Series(system.name, tuple(thin_out(run.curves[name])), system_style(number))
         for number, system in enumerate(systems)
@@ -198,5 +194,5 @@ def curve_series(systems: Sequence[ReportSystem], name: str) -> list[Series]:
 
 
 def file_name(name: str) -> str:
-    """A name that every file system takes."""
+    """A safe file name."""
     return re.sub(r"[^\w-]+", "-", name)

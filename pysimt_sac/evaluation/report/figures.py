@@ -1,7 +1,7 @@
-"""Figures of lines: as SVG of our own for pages and files, and as PNG by matplotlib where that is installed.
+"""Line charts: SVG, which needs nothing, and PNG by matplotlib.
 
-A `Figure` knows nothing of what it shows. The SVG takes its colours from classes (`s0`, `s1`, ...), so that a page can
-style it for light and dark; `standalone_svg` brings the styles along.
+The SVG has classes (`s0`, `s1`, ...) instead of colours, so that the page can style it for light and dark mode.
+`standalone_svg` includes the styles.
 """
 
 import html
@@ -15,11 +15,11 @@ from pysimt_sac.files import atomic_write
 
 Point = tuple[float, float]
 
-# Colours that most people with colour-blindness can tell apart, each with a dash pattern of its own.
+# A palette for colour-blind readers; each colour has its own dash pattern.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#7b5ea7", "#555555", "#a65628")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2", "", "6 2 1 2 1 2")
 STYLES = len(COLOURS)
-REFERENCE_STYLE = 6  # grey; systems never have it
+REFERENCE_STYLE = 6  # grey, never used for systems
 SYSTEM_STYLES = tuple(style for style in range(STYLES) if style != REFERENCE_STYLE)
 WIDTH, HEIGHT = 460.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 12.0, 44.0
@@ -28,7 +28,7 @@ TICKS = 5
 
 @dataclass(frozen=True)
 class Series:
-    """A named line; those with the same style number look the same."""
+    """A named line; `style` is an index into COLOURS and DASHES."""
 
     name: str
     points: tuple[Point, ...]
@@ -37,7 +37,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Figure:
-    """Some lines in one frame. With `log_y`, heights are log(1 + y), so that 0 has a place."""
+    """Lines in one chart. With `log_y`, the y axis is log(1 + y), which includes 0."""
 
     title: str
     x_label: str
@@ -46,19 +46,19 @@ class Figure:
     log_y: bool = False
 
     def style_of(self, number: int) -> int:
-        """The style of a line: its own, or its place."""
+        """The style of a line, by default its number."""
         style = self.series[number].style
         return (number if style is None else style) % STYLES
 
 
 def system_style(number: int) -> int:
-    """The style of a system by its place, the same in all figures of a report."""
+    """The style of a system in all figures of a report."""
     return SYSTEM_STYLES[number % len(SYSTEM_STYLES)]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Maps values to places between `start` and `end`."""
+    """Maps values to coordinates between `start` and `end`."""
 
     low: float
     high: float
@@ -66,14 +66,14 @@ class Axis:
     end: float
     log: bool = False
 
-    def height(self, value: float) -> float:
-        """The value as it is drawn."""
+    def scaled(self, value: float) -> float:
+        """The value on the axis's scale."""
         return math.log1p(value) if self.log else value
 
     def place(self, value: float) -> float:
-        """Where a value is drawn."""
-        low, high = self.height(self.low), self.height(self.high)
-        return self.start + (self.height(value) - low) / (high - low) * (self.end - self.start)
+        """The coordinate of a value."""
+        low, high = self.scaled(self.low), self.scaled(self.high)
+        return self.start + (self.scaled(value) - low) / (high - low) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
         """Round values within the axis."""
@@ -86,13 +86,13 @@ class Axis:
 
 
 def round_step(step: float) -> float:
-    """The nearest of 1, 2 and 5 times a power of ten from above."""
+    """The smallest 1, 2 or 5 times a power of ten that is not below `step`."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * (1 - 1e-9))
 
 
 def make_axis(values: Iterable[float], start: float, end: float, log: bool = False) -> Axis:
-    """An axis with room for all values."""
+    """An axis that includes all values."""
     found = list(values)
     low, high = (min(found), max(found)) if found else (0.0, 1.0)
     if log:
@@ -104,7 +104,7 @@ def make_axis(values: Iterable[float], start: float, end: float, log: bool = Fal
 
 
 def finite(points: Iterable[Point]) -> list[Point]:
-    """Points that can be drawn."""
+    """Points without NaN and infinities."""
     return [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
 
 
@@ -120,7 +120,7 @@ def number_label(value: float) -> str:
 
 
 def thin_out(points: Sequence[Point], most: int = 400) -> list[Point]:
-    """At most about so many points: of each stretch its lowest and its highest, so that no peak is lost."""
+    """Reduce to about `most` points: the lowest and the highest of each interval."""
     if len(points) <= most:
         return list(points)
     size = math.ceil(2 * len(points) / most)
@@ -133,7 +133,7 @@ def thin_out(points: Sequence[Point], most: int = 400) -> list[Point]:
 
 
 def tag(name: str, text: str = "", **attributes: object) -> str:
-    """An element; underscores in attributes are hyphens, numbers are rounded, everything is escaped."""
+    """An escaped element; underscores in attribute names become hyphens, numbers are rounded."""
     shown = {
         key.rstrip("_").replace("_", "-"): f"{value:.1f}" if isinstance(value, float) else html.escape(str(value))
         for key, value in attributes.items()
@@ -143,7 +143,7 @@ def tag(name: str, text: str = "", **attributes: object) -> str:
 
 
 def svg(figure: Figure) -> str:
-    """The figure as an SVG element without colours; styles come from the page."""
+    """The figure as an SVG element, to be styled by the page."""
     drawn = [(figure.style_of(number), finite(line.points)) for number, line in enumerate(figure.series)]
     x_axis = make_axis((x for _, points in drawn for x, _ in points), LEFT, WIDTH - RIGHT)
     y_axis = make_axis((y for _, points in drawn for _, y in points), HEIGHT - BOTTOM, TOP, figure.log_y)
@@ -183,7 +183,7 @@ def frame(figure: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
 
 
 def line_styles() -> str:
-    """CSS for the lines, in the order of their style numbers."""
+    """CSS of all line styles."""
     rules = []
     for number, (colour, dash) in enumerate(zip(COLOURS, DASHES, strict=True)):
         rules.append(f".s{number}{{stroke:{colour}{f';stroke-dasharray:{dash}' if dash else ''}}}")
@@ -192,7 +192,7 @@ def line_styles() -> str:
 
 
 def standalone_svg(figure: Figure) -> str:
-    """An SVG file with title, legend and styles of its own."""
+    """An SVG file with title, legend and styles."""
     style = (
         "text{font:12px sans-serif;fill:#222}.title{font-weight:bold}.line,.axis{fill:none;stroke-width:1.8}"
         ".axis{stroke:#444;stroke-width:1}.grid{stroke:#ddd}" + line_styles()
@@ -216,7 +216,7 @@ def standalone_svg(figure: Figure) -> str:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as its file's ending says: .svg or .png."""
+    """Write a figure as .svg or .png, by the file's ending."""
     match path.suffix.lower():
         case ".svg":
             with atomic_write(path) as stream:
@@ -224,7 +224,7 @@ def save_figure(figure: Figure, path: Path) -> None:
         case ".png":
             save_png(figure, path)
         case _:
-            raise UserError("figures are written as .svg or .png", path, "choose a name with one of these endings")
+            raise UserError("figures are written as .svg or .png", path, "choose one of these endings")
 
 
 def save_png(figure: Figure, path: Path) -> None:

@@ -1,7 +1,4 @@
-"""What goes into a report: the systems with their runs, and the test sets with everything about them.
-
-`gather` puts together what run folders say of themselves and what the user says instead.
-"""
+"""The input of a report: systems, runs and test sets, from run folders and from the user's options."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,10 +15,11 @@ from pysimt_sac.files import stream_lines
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What the user wants reported: runs as (name, folder), the same name for several runs of one system.
+    """What to report on.
 
-    `outputs` are translations by (name, split) that take the place of those in run folders; `sources`, `references`
-    and `ambiguous` name files by split, in place of the first run's own.
+    runs: (system, run folder); several runs of one system have the same name; outputs: hypothesis files by
+    (system, split), instead of those in run folders; sources, references, ambiguous: files by split, instead of those
+    of the first run's configuration; training: the training text, target side; search: gs, beam6, ...
     """
 
     runs: tuple[tuple[str, Path], ...] = ()
@@ -35,7 +33,7 @@ class ReportRequest:
 
 @dataclass(frozen=True)
 class ReportSystem:
-    """A system and its runs, as far as they have folders."""
+    """A system and its run folders."""
 
     name: str
     runs: tuple[RunFolder, ...]
@@ -43,7 +41,7 @@ class ReportSystem:
 
 @dataclass(frozen=True)
 class ReportSet:
-    """A test set with the outputs of all systems that have one, by name, the baseline first."""
+    """A test set with the hypotheses of each system, the baseline first."""
 
     name: str
     source: tuple[str, ...]
@@ -54,7 +52,7 @@ class ReportSet:
 
 @dataclass(frozen=True)
 class ReportInput:
-    """Everything that a report shows or is computed from; `training` are the target side's words, if known."""
+    """The input of a report; `training` has the word counts of the training text's target side, if known."""
 
     systems: tuple[ReportSystem, ...]
     sets: tuple[ReportSet, ...]
@@ -63,21 +61,21 @@ class ReportInput:
 
 
 def gather(request: ReportRequest) -> ReportInput:
-    """Read all that the request names."""
+    """Read everything that a request names."""
     systems = read_systems(request)
     if not systems:
-        raise UserError("there is nothing to report", todo="pysimt-sac report RUN... --out report.html")
+        raise UserError("no runs or hypotheses are given", todo="pysimt-sac report RUN... --out report.html")
     paths = {system.name: output_paths(system, request) for system in systems}
     baseline = systems[0].name
     warnings: list[str] = []
     if not paths[baseline]:
         where = str(systems[0].runs[0].path) if systems[0].runs else baseline
         raise UserError(
-            "no translations of the first system are found",
+            "no translations of the first system found",
             where,
             f"pysimt translate -s test -f bs -o {where}/out CKPT",
         )
-    home = next((run for system in systems for run in system.runs), None)
+    first_run = next((run for system in systems for run in system.runs), None)
     sets: list[ReportSet] = []
     for split in dict.fromkeys(split for own in paths.values() for split in own):
         if split not in paths[baseline]:
@@ -86,15 +84,15 @@ def gather(request: ReportRequest) -> ReportInput:
         missing = [system.name for system in systems if split not in paths[system.name]]
         warnings += [f"{split}: {name!r} has no translation of it" for name in missing]
         texts = {name: tuple(map(read_text, own[split])) for name, own in paths.items() if split in own}
-        found = read_set(split, texts, request, home, warnings)
+        found = read_set(split, texts, request, first_run, warnings)
         sets += [found] if found else []
     if not sets:
         raise UserError("no test set is left to report on", todo="; ".join(warnings))
-    return ReportInput(tuple(systems), tuple(sets), training_words(request, home, warnings), tuple(warnings))
+    return ReportInput(tuple(systems), tuple(sets), training_words(request, first_run, warnings), tuple(warnings))
 
 
 def read_systems(request: ReportRequest) -> list[ReportSystem]:
-    """The systems in the order in which they are named, runs first."""
+    """The systems in the order of the request, those with runs first."""
     names = dict.fromkeys([*(name for name, _ in request.runs), *(name for name, _ in request.outputs)])
     return [
         ReportSystem(name, tuple(read_run(path, request.search) for own, path in request.runs if own == name))
@@ -103,7 +101,7 @@ def read_systems(request: ReportRequest) -> list[ReportSystem]:
 
 
 def output_paths(system: ReportSystem, request: ReportRequest) -> dict[str, list[Path]]:
-    """A system's translations by split: the user's, or else those of its run folders."""
+    """A system's hypothesis files by split: the user's, or else those of its run folders."""
     found: dict[str, list[Path]] = {}
     for run in system.runs:
         for split, path in run.outputs.items():
@@ -118,19 +116,19 @@ def read_set(
     split: str,
     outputs: dict[str, tuple[NamedText, ...]],
     request: ReportRequest,
-    home: RunFolder | None,
+    first_run: RunFolder | None,
     warnings: list[str],
 ) -> ReportSet | None:
-    """A test set; source and reference are those of the first run's configuration unless named."""
-    files = home.splits.get(split) if home else None
+    """Read a test set; by default with source and reference of the first run's configuration."""
+    files = first_run.splits.get(split) if first_run else None
     source_path = request.sources.get(split) or (files.source if files else None)
     reference_path = request.references.get(split)
     filters = FilterChain([])
-    if reference_path is None and files and home:
-        reference_path, filters = files.target, home.filters
+    if reference_path is None and files and first_run:
+        reference_path, filters = files.target, first_run.filters
     if source_path is None or reference_path is None:
         hint = f"give --src {split}=FILE and --ref {split}=FILE"
-        warnings.append(f"{split}: left out, because its source and reference are not known ({hint})")
+        warnings.append(f"{split}: left out, because its source and reference are unknown ({hint})")
         return None
     reference = read_text(reference_path, "reference")
     reference = NamedText(reference.name, tuple(filters(reference.lines)), reference.path)
@@ -143,7 +141,7 @@ def read_set(
 
 
 def read_ambiguous(split: str, request: ReportRequest, source_path: Path, source: NamedText) -> tuple[Case, ...]:
-    """The ambiguous words: the user's list, or `SPLIT.mlt.tsv` beside the source, or none."""
+    """The ambiguous words: the user's list, or `SPLIT.mlt.tsv` in the source's folder, or none."""
     path = request.ambiguous.get(split)
     if path is None:
         path = source_path.parent / f"{split}.mlt.tsv"
@@ -152,19 +150,19 @@ def read_ambiguous(split: str, request: ReportRequest, source_path: Path, source
     cases = read_cases(path)
     if max(case.line for case in cases) >= len(source.lines):
         raise UserError(
-            f"goes beyond the {len(source.lines)} lines of {source.name}", path, "is it another set's list?"
+            f"goes beyond the {len(source.lines)} lines of {source.name}", path, "is it the list of another test set?"
         )
     return tuple(cases)
 
 
-def training_words(request: ReportRequest, home: RunFolder | None, warnings: list[str]) -> Counter[str] | None:
-    """How often each word stands in the training text, target side, after the run's filters."""
+def training_words(request: ReportRequest, first_run: RunFolder | None, warnings: list[str]) -> Counter[str] | None:
+    """Word counts of the training text's target side, after the run's filters."""
     filters = FilterChain([])
     path = request.training
-    if path is None and home and "train" in home.splits:
-        path, filters = home.splits["train"].target, home.filters
+    if path is None and first_run and "train" in first_run.splits:
+        path, filters = first_run.splits["train"].target, first_run.filters
         if not path.is_file():
-            warnings.append(f"{path}: the training text is not there; no frequency analysis (see --train)")
+            warnings.append(f"{path}: no such training text; no frequency analysis (see --train)")
             return None
     if path is None:
         return None
@@ -172,7 +170,7 @@ def training_words(request: ReportRequest, home: RunFolder | None, warnings: lis
 
 
 def name_runs(words: Sequence[str]) -> tuple[tuple[str, Path], ...]:
-    """Runs as the command line gives them: FOLDER, called like its last part, or NAME=FOLDER."""
+    """Parse FOLDER, whose last part is the name, or NAME=FOLDER."""
     named: list[tuple[str, Path]] = []
     for word in words:
         name, equals, folder = word.partition("=")

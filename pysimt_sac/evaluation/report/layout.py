@@ -1,4 +1,4 @@
-"""Tables of results as plain text, Markdown, LaTeX or HTML. Knows nothing of what is in them."""
+"""Tables as plain text, Markdown, LaTeX or HTML."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ LATEX_ESCAPES = str.maketrans(
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text. The first `left` columns are aligned to the left; a rule stands before each row in `rules`."""
+    """A table. The first `left` columns are left-aligned; there is a rule before each row in `rules`."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -38,7 +38,7 @@ class Table:
 def best_cells(
     values: Sequence[Sequence[float | None]], higher_is_better: Sequence[bool]
 ) -> frozenset[tuple[int, int]]:
-    """Row and column of the best values of each column, equal ones all."""
+    """Row and column of the best values of each column, ties included."""
     found = set()
     for column, higher in enumerate(higher_is_better):
         numbers = {row: value for row, line in enumerate(values) if (value := line[column]) is not None}
@@ -49,12 +49,12 @@ def best_cells(
 
 
 def render(table: Table, style: str) -> str:
-    """The table in one of the FORMATS."""
+    """The table in one of FORMATS."""
     return {"text": as_text, "markdown": as_markdown, "latex": as_latex}[style](table)
 
 
 def as_text(table: Table) -> str:
-    """Columns lined up, for the terminal."""
+    """Aligned columns."""
     widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
@@ -76,7 +76,7 @@ def as_text(table: Table) -> str:
 
 
 def marked_cells(table: Table, row: int, escape_text: Callable[[str], str], bold: str) -> list[str]:
-    """A row's cells, escaped, the best in bold; the stars of significance are never bold."""
+    """A row's cells, escaped and in bold where the table says so, except for stars."""
     cells = []
     for column, cell in enumerate(table.rows[row]):
         text, stars = split_stars(cell)
@@ -129,7 +129,7 @@ def as_latex(table: Table) -> str:
 
 
 def as_html(table: Table, caption: str, heading: Callable[[str], str] = escape) -> str:
-    """A table that scrolls on narrow screens, without its notes; `heading` makes the first cell of a row."""
+    """A table that scrolls on narrow screens, without title and notes; `heading` renders the first cell of a row."""
 
     def element(column: int, cell: str, scope: str) -> str:
         left = ' class="left"' if column < table.left else ""
@@ -149,16 +149,16 @@ def as_html(table: Table, caption: str, heading: Callable[[str], str] = escape) 
 
 
 def split_stars(cell: str) -> tuple[str, str]:
-    """A cell and the stars at its end, which are never bold."""
+    """Split the stars of significance off the end of a cell."""
     text = cell.rstrip("* ")
     return text, cell[len(text) :].strip()
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Escape Markdown."""
     return re.sub(r"([\\|<*_`])", r"\\\1", text)
 
 
 def escape_latex(text: str) -> str:
-    """Text that LaTeX prints as it is."""
+    """Escape LaTeX."""
     return text.translate(LATEX_ESCAPES)

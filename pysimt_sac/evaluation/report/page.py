@@ -1,7 +1,7 @@
-"""The report as one HTML page that needs nothing else: styles, script and data are inside it.
+"""The report as one self-contained HTML page.
 
-Everything that comes from a file is escaped here. The page's policy allows exactly its own style and script, by their
-checksums, and no request to anywhere. Without JavaScript everything but the browser of translations is there.
+All text from files is escaped here. The content security policy allows only the page's own style and script, by their
+hashes, and no requests. Without JavaScript, only the browser of translations is missing.
 """
 
 import base64
@@ -25,18 +25,19 @@ from pysimt_sac.evaluation.report.tables import (
     word_table,
 )
 
-CURVE_SECTIONS = {"validation": "Validation", "training": "Training", "health": "Health of the learner"}
-FREQUENCY_CURVES = (
-    "Curves: of all words that a text has, P percent were seen at most so often in training. Lower is rarer."
+TITLE = "Translation report"
+CURVE_SECTIONS = {"validation": "Validation", "training": "Training", "health": "Diagnostics of the algorithm"}
+FREQUENCY_FIGURES = (
+    "Figures: P percent of a text's words have at most this training frequency. A lower curve means rarer words."
 )
 
 
-def render_page(data: ReportData, title: str = "What training did to the translations") -> str:
+def render_page(data: ReportData, title: str = TITLE) -> str:
     """The whole page."""
     style = page_file("report.css") + line_styles()
     script = page_file("report.js")
     content = json.dumps(
-        {"measure": data.measure, "sets": [one.browser for one in data.sets]},
+        {"measure": data.measure, "sets": [test_set.browser for test_set in data.sets]},
         ensure_ascii=False,
         separators=(",", ":"),
     )
@@ -65,7 +66,7 @@ def render_page(data: ReportData, title: str = "What training did to the transla
         *(f'<section id="{place}"><h2>{name}</h2>{inside}</section>' for place, (name, inside) in shown.items()),
         page_file("browser.html"),
         "</main>",
-        f"<footer>Made by pysimt_sac {escape(__version__)}. This page makes no connection to anywhere.</footer>",
+        f"<footer>Made by pysimt_sac {escape(__version__)}. This page makes no network requests.</footer>",
         f'<script type="application/json" id="data">{safe_json(content)}</script>',
         f"<script>{script}</script></body></html>\n",
     ]
@@ -73,24 +74,24 @@ def render_page(data: ReportData, title: str = "What training did to the transla
 
 
 def page_file(name: str) -> str:
-    """A part of the page as it is packaged."""
+    """A packaged asset."""
     return resources.files("pysimt_sac.evaluation.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def policy_hash(text: str) -> str:
-    """How the page's policy names a style or script that may be used."""
+    """The hash by which the policy allows a style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def safe_json(text: str) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """Escape JSON for a script element."""
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def header(data: ReportData, title: str, links: Mapping[str, str]) -> str:
-    """Title, contents, and the systems with their lines' looks."""
+    """Title, contents and systems."""
     contents = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in links.items())
-    sets = ", ".join(f"{escape(one.name)} ({one.sentences:,} sentences)" for one in data.sets)
+    sets = ", ".join(f"{escape(test_set.name)} ({test_set.sentences:,} sentences)" for test_set in data.sets)
     return (
         f"<header><h1>{escape(title)}</h1><p>{sets}</p>{legend(data, with_runs=True)}"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav></header>'
@@ -98,7 +99,7 @@ def header(data: ReportData, title: str, links: Mapping[str, str]) -> str:
 
 
 def legend(data: ReportData, with_runs: bool = False, with_reference: bool = False) -> str:
-    """The systems and what their lines look like."""
+    """The systems and their line styles."""
     entries = []
     for number, (name, runs) in enumerate(zip(data.systems, data.runs, strict=True)):
         note = ", the baseline" if with_runs and number == 0 and len(data.systems) > 1 else ""
@@ -110,7 +111,7 @@ def legend(data: ReportData, with_runs: bool = False, with_reference: bool = Fal
 
 
 def swatch(style: int) -> str:
-    """A short piece of a line."""
+    """A sample of a line style."""
     return (
         f'<svg class="swatch" viewBox="0 0 34 10" aria-hidden="true"><line class="line s{style}" '
         'x1="1" x2="33" y1="5" y2="5"/></svg>'
@@ -118,55 +119,55 @@ def swatch(style: int) -> str:
 
 
 def notes_list(notes: Iterable[str]) -> str:
-    """Small print."""
+    """Notes below a section's tables."""
     return '<ul class="notes">' + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
 
 
 def scores_part(data: ReportData) -> str:
     """The table that `pysimt-sac compare` prints, for each test set."""
-    tables = [comparison_table(one.comparison) for one in data.sets]
+    tables = [comparison_table(test_set.comparison) for test_set in data.sets]
     return "".join(as_html(table, table.title) for table in tables) + notes_list((COMPARISON_COLUMNS, *tables[0].notes))
 
 
 def lexical_part(data: ReportData) -> str:
     """LTA and ALI on all and on rare cases, and by word."""
     parts, notes = [], ""
-    for one in data.sets:
-        if one.lexical is not None:
-            table = accuracy_table(one.lexical)
-            parts.append(as_html(table, f"{one.name}: translation of ambiguous words"))
-            parts.append(word_details(one.name, one.lexical))
+    for test_set in data.sets:
+        if test_set.lexical is not None:
+            table = accuracy_table(test_set.lexical)
+            parts.append(as_html(table, f"{test_set.name}: translation of ambiguous words"))
+            parts.append(word_details(test_set.name, test_set.lexical))
             notes = notes_list(table.notes)
     return "".join(parts) + notes
 
 
 def word_details(name: str, lexical: LexicalComparison) -> str:
-    """Each word's accuracy; the words are buttons that filter the translations."""
+    """The accuracy of each word; the words are buttons that filter the translations."""
 
     def button(word: str) -> str:
         attributes = f'class="word" data-set="{escape(name)}" data-word="{escape(word)}"'
         return f'<button type="button" {attributes}>{escape(word)}</button>'
 
     table = word_table(lexical)
-    inside = as_html(table, f"{name}: each word. A word shows its sentences below.", button)
+    inside = as_html(table, f"{name}: each word. Select a word to show its sentences.", button)
     return f"<details><summary>{escape(name)}: each of {len(table.rows)} ambiguous words</summary>{inside}</details>"
 
 
 def frequency_part(data: ReportData) -> str:
-    """The figures, and the numbers of all sentences, for each test set."""
+    """Figures and table for each test set."""
     parts, notes = [], ""
-    for one in data.sets:
-        if one.frequency is not None:
-            figures = "".join(map(figure_block, one.figures))
-            table = frequency_table(one.frequency, one.frequency.all)
-            parts.append(f"<h3>{escape(one.name)}</h3>{legend(data, with_reference=True)}")
-            parts.append(f'<div class="figures">{figures}</div>{as_html(table, f"{one.name}: {table.title}")}')
-            notes = notes_list((FREQUENCY_CURVES, *table.notes, "First runs only."))
+    for test_set in data.sets:
+        if test_set.frequency is not None:
+            figures = "".join(map(figure_block, test_set.figures))
+            table = frequency_table(test_set.frequency, test_set.frequency.all)
+            parts.append(f"<h3>{escape(test_set.name)}</h3>{legend(data, with_reference=True)}")
+            parts.append(f'<div class="figures">{figures}</div>{as_html(table, f"{test_set.name}: {table.title}")}')
+            notes = notes_list((FREQUENCY_FIGURES, *table.notes, "Only the first run of each system is analysed."))
     return "".join(parts) + notes
 
 
 def curves_part(data: ReportData) -> str:
-    """Curves by kind."""
+    """Validation, training and diagnostic curves."""
     parts = []
     for key, title in CURVE_SECTIONS.items():
         figures = [figure for figure in data.curves if figure.section == key]
@@ -177,7 +178,7 @@ def curves_part(data: ReportData) -> str:
 
 
 def figure_block(named: NamedFigure, last_values: bool = False) -> str:
-    """A figure with its title, and with the last values of its lines."""
+    """A figure with its caption and, if asked for, the last values of its lines."""
     caption = f"<b>{escape(named.caption)}</b>"
     if last_values:
         lasts = [f"{escape(line.name)} {line.points[-1][1]:.4g}" for line in named.figure.series if line.points]

@@ -1,7 +1,7 @@
-"""The paper's own figures, as data: what `tables` puts beside one's own runs.
+"""The results tables of the paper.
 
-The figures are in `paper_figures.json`: for each table its metrics and, for each group of rows and each system, all
-figures of a line from left to right, with the paper's star for a significant difference from MLE.
+The figures are in `paper_figures.json`: for each table its metrics and, for each group of rows and each system, the
+figures of a row from left to right, with the paper's star for a significant difference from MLE.
 """
 
 import json
@@ -15,7 +15,7 @@ LOWER_IS_BETTER = ("TER",)
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure; whether it differs significantly from the baseline's; and its standard deviation over runs."""
+    """A figure, whether it differs significantly from the baseline's, and its standard deviation over runs."""
 
     value: float
     significant: bool = False
@@ -24,7 +24,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One of the paper's tables: groups of systems with a line of cells each."""
+    """One of the paper's tables; `groups` has the cells of each group and system."""
 
     key: str
     title: str
@@ -38,12 +38,12 @@ class PaperTable:
 
 
 def parse_cell(text: str) -> Cell | None:
-    """`59.4*` is a significant 59.4; `-` is nothing."""
+    """Parse `59.4*`, a significant 59.4, or `-`, no figure."""
     return None if text == "-" else Cell(float(text.rstrip("*")), significant=text.endswith("*"))
 
 
 def paper_tables() -> dict[str, PaperTable]:
-    """All tables, by their keys."""
+    """All tables by key."""
     content = json.loads(resources.files("pysimt_sac.evaluation.report").joinpath(FIGURES).read_text(encoding="utf-8"))
     tables = {}
     for key, table in content.items():

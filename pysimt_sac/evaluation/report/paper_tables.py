@@ -1,7 +1,7 @@
-"""The paper's tables filled with one's own runs: what `pysimt-sac table` shows.
+"""The paper's tables with the user's own runs added.
 
-Averages over runs stand beside the paper's figures, with the standard deviation over runs and a star where the
-difference from one's own baseline is significant, computed as by `compare` and `lexical`.
+Own rows have the average over runs, the standard deviation over runs, and a star if the difference from the own
+baseline is significant, as computed by `compare` and `lexical`.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ ALIASES = {"sacunsup": "sacunsuper", "sacunsupervised": "sacunsuper", "sacsup": 
 
 @dataclass(frozen=True)
 class TableRow:
-    """A line of a filled table; `runs` is 0 in the paper's rows."""
+    """A row of a filled table; `runs` is 0 in the paper's rows."""
 
     group: str
     system: str
@@ -38,7 +38,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class FilledTable:
-    """A table with the paper's rows and one's own."""
+    """A table with the paper's rows and the user's own."""
 
     key: str
     title: str
@@ -50,7 +50,7 @@ class FilledTable:
 
 @dataclass
 class Filler:
-    """Scores one's runs as tables ask for them; `warnings` collects what the user should hear."""
+    """Fills tables with the runs of a runs file; `warnings` are for the user."""
 
     runs_file: RunsFile
     resampling: Resampling
@@ -59,7 +59,7 @@ class Filler:
     used_metrics: set[str] = field(default_factory=set)
 
     def fill(self, table: PaperTable) -> FilledTable:
-        """Put one's own rows beside the paper's."""
+        """Add own rows to a table."""
         self.used_metrics.clear()
         rows: list[TableRow] = []
         for group, systems in table.groups.items():
@@ -79,12 +79,12 @@ class Filler:
         )
 
     def own_rows(self, table: PaperTable, group: str) -> list[TableRow]:
-        """One row for each of one's own systems in a group of a table."""
-        place = place_of(table.key, group)
-        runs = self.runs_file.sections.get(place)
+        """A row for each own system in a group of a table."""
+        section = section_of(table.key, group)
+        runs = self.runs_file.sections.get(section)
         if runs is None or (table.key in NEED_AMBIGUOUS and not runs.ambiguous):
             return []
-        where = f"{self.runs_file.path}: [{'.'.join(place)}]"
+        where = f"{self.runs_file.path}: [{'.'.join(section)}]"
         counts = {name: count_runs(name, patterns, table.sets, where) for name, patterns in runs.systems.items()}
         cells: dict[str, list[Cell | None]] = {name: [] for name in runs.systems}
         for test_set in table.sets:
@@ -110,11 +110,11 @@ class Filler:
         else:
             kept = sorted({case.line for case in cases}) or list(range(len(reference.lines)))
             parts = self.score(systems, reference, kept, no_unknown=group == "noUNK")
-        # Where the baseline has no output, there is nothing to be significantly better than.
+        # Without hypotheses of the baseline there is no significance test.
         return cells_by_system(parts, tested=systems[0].name == baseline)
 
     def read_texts(self, runs: RunsSection, test_set: str) -> dict[str, list[NamedText]]:
-        """The outputs that exist for a test set; what does not exist leaves its cell empty."""
+        """The hypotheses of a test set; a missing file leaves its cell empty."""
         texts = {}
         for name, patterns in runs.systems.items():
             files, missing = find_runs(patterns, test_set)
@@ -126,7 +126,7 @@ class Filler:
     def score(
         self, systems: list[System], reference: NamedText, kept: list[int], no_unknown: bool
     ) -> tuple[MetricComparison, ...]:
-        """BLEU, METEOR and TER, of some of the sentences."""
+        """BLEU, METEOR and TER of the sentences `kept`."""
         language = guess_language(reference.path) if reference.path else None
         choice = choose_metrics(("bleu", "meteor", "ter"), language=language, meteor_jar=self.meteor_jar)
         self.warn(choice.missing)
@@ -136,39 +136,39 @@ class Filler:
         return compare_systems(references, parts[0], parts[1:], choice.metrics, self.resampling, no_unknown).metrics
 
     def warn(self, messages: Sequence[str]) -> None:
-        """Keep a warning, once."""
+        """Add warnings that are new."""
         self.warnings += [message for message in messages if message not in self.warnings]
 
     def notes(self, table: PaperTable) -> list[str]:
-        """What a reader of the table must know."""
-        notes = [f"* p <= {SIGNIFICANT} against MLE (own rows: against one's own); ± standard deviation of the runs."]
+        """The notes below a table."""
+        notes = [f"* p <= {SIGNIFICANT} against MLE (own rows: against your MLE); ± standard deviation of the runs."]
         if "METEOR (exact stem)" in self.used_metrics:
-            notes.append("Own METEOR: exact words and stems only, so that it cannot be compared with the paper's.")
+            notes.append("Own METEOR: exact words and stems only; it cannot be compared with the paper's.")
         if table.key == "lexical-all":
-            notes.append("The paper's ALI for all cases is 2 LTA - 100. ALI: -1 only for a known wrong translation.")
+            notes.append("The paper's ALI for all cases is 2 LTA - 100. Own ALI: -1 for known wrong translations only.")
         return notes
 
 
-def place_of(key: str, group: str) -> tuple[str, str]:
-    """The section of the runs file that a group of a table is filled from."""
+def section_of(key: str, group: str) -> tuple[str, str]:
+    """The section of the runs file for a group of a table."""
     if key.startswith("iwslt"):
         return key, "de-en"
     return "multi30k", group
 
 
 def same_system(own: str, papers: str) -> bool:
-    """Whether one's own name for a system is the paper's, however it is written."""
+    """Whether a system's name is the paper's, in any spelling."""
     plain = ["".join(filter(str.isalnum, name.lower())) for name in (own, papers)]
     return ALIASES.get(plain[0], plain[0]) == plain[1]
 
 
 def baseline_of(systems: Iterable[str]) -> str:
-    """What one's own systems are compared with: MLE, or else the first one named."""
+    """The baseline of significance tests: MLE, or else the first system."""
     return min(systems, key=lambda name: not same_system(name, BASELINE))
 
 
 def count_runs(name: str, patterns: list[str], sets: Sequence[str], where: str) -> int:
-    """How many runs a system has; a system without any file is a mistake."""
+    """The number of runs of a system; none is an error."""
     runs = max(len(find_runs(patterns, test_set)[0]) for test_set in sets)
     if not runs:
         raise UserError(f"no output of the system {name!r} exists, e.g. {for_set(patterns[0], sets[0])}", where)
@@ -176,18 +176,18 @@ def count_runs(name: str, patterns: list[str], sets: Sequence[str], where: str) 
 
 
 def pick(lines: Sequence[str], kept: Sequence[int]) -> tuple[str, ...]:
-    """Some of the lines."""
+    """Select lines."""
     return tuple(lines[number] for number in kept)
 
 
 def cells_by_system(parts: Sequence[MetricComparison], tested: bool) -> dict[str, Cells]:
-    """Cells of a comparison: system, then metric."""
+    """The cells of a comparison by system and metric."""
     cells: dict[str, Cells] = defaultdict(dict)
     for part in parts:
         for system in part.systems:
             found = system.against_baseline
             significant = tested and found is not None and found.p <= SIGNIFICANT
-            # The label of METEOR (exact stem) is for the notes; the column is the paper's.
+            # The column of METEOR (exact stem) is METEOR; a note says what differs.
             cells[system.system][part.metric.split()[0]] = Cell(system.average, significant, system.s_test)
     for own in cells.values():
         if "LTA" in own:
@@ -204,7 +204,7 @@ def show_cell(cell: Cell | None, decimals: int) -> str:
 
 
 def as_table(filled: FilledTable) -> Table:
-    """A filled table, ready to be shown; best figures bold, of the paper's rows and of one's own apart."""
+    """The table to show; the best figures are bold, separately in the paper's rows and in own rows."""
     decimals = 2 if filled.key.startswith("lexical") else 1
     rows: list[tuple[str, ...]] = []
     rules, bold = set(), set()
@@ -232,5 +232,5 @@ def as_table(filled: FilledTable) -> Table:
 
 
 def shown_value(cell: Cell | None, decimals: int) -> float | None:
-    """A figure as it is shown, so that equal looking ones are both the best."""
+    """A figure rounded as it is shown, so that ties are bold together."""
     return None if cell is None else round(cell.value, decimals)

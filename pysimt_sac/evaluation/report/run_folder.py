@@ -1,7 +1,7 @@
-"""What a run leaves in its folder, as far as the report needs it: curves, translations, and which texts it used.
+"""Read a run's folder: curves, translations, and the files of its configuration.
 
-Translations are found by name: `pysimt translate -o RUN/out` writes `RUN/out.SPLIT.beam6[.raw]`. Sources, references,
-training text and filters are those of the run's own configuration, which its checkpoints hold.
+Translations are found by name: `pysimt translate -o RUN/out` writes `RUN/out.SPLIT.beam6[.raw]`. The configuration is
+read from a checkpoint.
 """
 
 import json
@@ -21,7 +21,7 @@ OUTPUT_NAME = re.compile(r"(?P<prefix>.*)\.(?P<split>[^.]+)\.(?P<search>gs|beam\
 
 @dataclass(frozen=True)
 class SplitFiles:
-    """Files of one part of the corpus."""
+    """The files of a split."""
 
     source: Path
     target: Path
@@ -29,7 +29,7 @@ class SplitFiles:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run."""
+    """A run: the files of its configuration, its hypotheses by split, and its curves by name."""
 
     path: Path
     splits: dict[str, SplitFiles]
@@ -39,7 +39,7 @@ class RunFolder:
 
 
 def read_run(path: Path, search: str = "") -> RunFolder:
-    """Read a run's folder; `search` (gs, beam6, ...) chooses among several translations of a split."""
+    """Read a run's folder; `search` (gs, beam6, ...) selects among several translations of a split."""
     if not path.is_dir():
         raise UserError("no such run folder", path, "training writes SAVE_PATH/CONFNAME[-SUFFIX]")
     checkpoint = newest_checkpoint(path)
@@ -57,22 +57,22 @@ def read_run(path: Path, search: str = "") -> RunFolder:
 
 
 def newest_checkpoint(folder: Path) -> Path:
-    """Any checkpoint of the folder's newest run."""
+    """The newest checkpoint of a folder."""
     found = sorted(folder.glob("*.ckpt"), key=lambda path: path.stat().st_mtime if path.exists() else 0.0)
     if not found or not found[-1].is_file():
-        raise UserError("has no checkpoint", folder, "is it a run's folder, and has it been trained?")
+        raise UserError("has no checkpoint", folder, "is it the folder of a trained run?")
     return found[-1]
 
 
 def checkpoint_options(path: Path) -> dict[str, Any]:
-    """The configuration that a checkpoint was trained with."""
-    from pysimt_sac.engine.checkpoint import load_checkpoint  # torch takes seconds to load
+    """The configuration in a checkpoint."""
+    from pysimt_sac.engine.checkpoint import load_checkpoint  # importing torch is slow
 
     return load_checkpoint(path).options
 
 
 def read_curves(folder: Path, exp_id: str) -> dict[str, tuple[Point, ...]]:
-    """The points of all curves by name; values that were not finite are left out."""
+    """The points of all curves by name, without values that are not finite."""
     path = folder / f"{exp_id}.scalars.jsonl"
     lines = read_lines(path, "file of curves") if path.is_file() else []
     curves: dict[str, list[Point]] = defaultdict(list)
@@ -82,13 +82,13 @@ def read_curves(folder: Path, exp_id: str) -> dict[str, tuple[Point, ...]]:
             if entry["value"] is not None:
                 curves[str(entry["name"])].append((float(entry["step"]), float(entry["value"])))
         except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-            if number < len(lines):  # the last line of a run that is still going on may be cut off
+            if number < len(lines):  # a running process may be writing the last line
                 raise UserError(f"line {number} is not a point of a curve", path) from error
     return {name: tuple(points) for name, points in curves.items()}
 
 
 def find_outputs(folder: Path, search: str = "") -> dict[str, Path]:
-    """The translations in a folder by split: beam search rather than greedy, filtered rather than raw."""
+    """The translations in a folder by split; beam search is preferred to greedy, filtered to raw."""
     found: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.iterdir()):
         match = OUTPUT_NAME.fullmatch(path.name)

@@ -1,6 +1,6 @@
-"""The file that says where one's runs are, so that `pysimt-sac table` can find them.
+"""The runs file of `pysimt-sac table`: a TOML file with the paths of references and hypotheses.
 
-A TOML file; `EXAMPLE` shows all of it. Paths are relative to the working directory, as in experiment configs.
+`EXAMPLE` shows all its keys. Paths are relative to the working directory, as in configs.
 """
 
 import glob
@@ -16,10 +16,10 @@ from pysimt_sac.files import read_lines
 SECTIONS = {"multi30k": ("en-fr", "en-de"), "iwslt-multi30k": ("de-en",), "iwslt14": ("de-en",)}
 KEYS = ("reference", "ambiguous", "systems")
 EXAMPLE = """\
-# Where your runs are. {set} stands for test_2016_flickr, test_2017_flickr and test_2017_mscoco in turn.
-# A system is one path, or a list of them, one for each run (seed); * and ? stand for anything.
-# Systems called as in the paper (MLE, ERAC, SAC BLEU, SAC unsuper) stand beside its figures, others below.
-# Stars in your own rows: p <= 0.05 against your MLE, or else against the system named first.
+# The paths of your runs. {set} is replaced by test_2016_flickr, test_2017_flickr and test_2017_mscoco.
+# A system is one path, or a list of paths, one for each run (seed); * and ? are wildcards.
+# Systems with the paper's names (MLE, ERAC, SAC BLEU, SAC unsuper) are next to its rows, others below.
+# Stars in your own rows: p <= 0.05 against your MLE, or else against the first system.
 
 [multi30k.en-de]                # tables multi30k, lexical-all, lexical-rare and ambiguous; likewise [multi30k.en-fr]
 reference = "data/multi30k/en-de/{set}.lc.norm.tok.de.dehyph"
@@ -41,7 +41,7 @@ systems = { "MLE" = "out/iwslt-mle.test.beam6", "SAC BLEU" = "out/iwslt-sac.test
 
 @dataclass(frozen=True)
 class RunsSection:
-    """One section: the reference, the list of ambiguous words and the systems' runs, {set} still in them."""
+    """One section: paths of the reference, the ambiguous words and the systems' runs, with {set}."""
 
     reference: str
     ambiguous: str
@@ -50,7 +50,7 @@ class RunsSection:
 
 @dataclass(frozen=True)
 class RunsFile:
-    """All sections, by corpus and language pair."""
+    """All sections by corpus and language pair."""
 
     path: Path | None = None
     sections: dict[tuple[str, str], RunsSection] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def read_runs(path: Path) -> RunsFile:
     sections = {}
     for corpus, pairs in content.items():
         if corpus not in SECTIONS or not isinstance(pairs, dict):
-            raise UserError(f"no table has runs of {corpus!r}", path, did_you_mean(corpus, SECTIONS))
+            raise UserError(f"no table of the paper is about {corpus!r}", path, did_you_mean(corpus, SECTIONS))
         for pair, section in pairs.items():
             if pair not in SECTIONS[corpus]:
                 raise UserError(
@@ -79,7 +79,7 @@ def read_runs(path: Path) -> RunsFile:
 
 
 def parse_section(section: Any, where: str) -> RunsSection:
-    """One section, its keys and types checked."""
+    """Parse and check a section."""
     if not isinstance(section, dict):
         raise UserError("must be a section with reference and systems", where)
     for key in section:
@@ -97,12 +97,12 @@ def parse_section(section: Any, where: str) -> RunsSection:
 
 
 def for_set(pattern: str, test_set: str) -> str:
-    """A path for one test set."""
+    """The path for one test set."""
     return pattern.replace("{set}", SETS.get(test_set, test_set))
 
 
 def find_runs(patterns: list[str], test_set: str) -> tuple[list[Path], list[str]]:
-    """The files of a system's runs on one test set, and the patterns that match none."""
+    """The files of a system's runs on one test set, and the paths that match no file."""
     found: list[Path] = []
     missing = []
     for pattern in patterns:

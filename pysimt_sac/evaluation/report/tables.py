@@ -1,4 +1,4 @@
-"""The tables that commands print and the report page shows: comparisons, ambiguous words, word frequency."""
+"""The tables that both the commands and the report show: comparisons, ambiguous words, word frequency."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,15 @@ COMPARISON_HEADER = (
     "metric", "system", "runs", "average", "s_sel", "s_test", "95% interval", "diff.", "95% interval", "p", "won",
 )  # fmt: skip
 COMPARISON_COLUMNS = (
-    "s_sel: spread due to the choice of test sentences (bootstrap); s_test: spread of the runs; p: two-sided, "
-    "stratified approximate randomisation; won: pairs of runs that the system wins"
+    "s_sel: bootstrap standard deviation over test sentences; s_test: standard deviation over runs; diff.: system "
+    "minus baseline; p: two-sided, by stratified approximate randomisation; won: pairs of runs that the system wins"
 )
 ACCURACY_HEADER = (
     "cases", "system", "runs", "number", "LTA", "ALI", "ALI (paper)", "LTA diff.", "p", "ALI diff.", "p",
 )  # fmt: skip
 ACCURACY_NOTES = (
-    "LTA: a correct form is in the output; ALI: +1 correct, -1 a known wrong one, 0 neither;",
-    "ALI (paper): 2 LTA - 100, every miss -1, which is what the paper's figures for all cases are;",
+    "LTA: a correct form is in the hypothesis; ALI: +1 for a correct form, -1 for a known wrong one, 0 for neither",
+    "ALI (paper): 2 LTA - 100, as in the paper's figures for all cases",
     f"rare: the correct translation is not the most frequent one in training; * p <= {SIGNIFICANT}",
 )
 SHOWN_PERCENTILES = (10, 25, 50, 75, 90)
@@ -49,7 +49,7 @@ def comparison_table(comparison: Comparison) -> Table:
         *(f"{part.metric}: {part.signature}" for part in comparison.metrics),
     ]
     if any(len(system.runs) == 1 for system in comparison.metrics[0].systems):
-        notes.append("A system with one run: whether another seed would give the same, this cannot tell.")
+        notes.append("Systems with one run: these results do not show how much the score depends on the seed.")
     return Table(
         title=f"{comparison.test_set}: {comparison.sentences} sentences{left_out}",
         header=COMPARISON_HEADER,
@@ -62,7 +62,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def system_row(part: MetricComparison, system: SystemScore, first: bool) -> tuple[str, ...]:
-    """One line of the table; the metric's name stands in its first."""
+    """One row; the metric's name is in the first row only."""
     found = system.against_baseline
     arrow = "" if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
     return (
@@ -81,7 +81,7 @@ def system_row(part: MetricComparison, system: SystemScore, first: bool) -> tupl
 
 
 def accuracy_table(comparison: LexicalComparison) -> Table:
-    """All and rare cases of each system."""
+    """LTA and ALI of each system, on all and on rare cases."""
     rows: list[tuple[str, ...]] = []
     for kind, tests in (("all", comparison.all), ("rare", comparison.rare)):
         for number, system in enumerate(comparison.systems):
@@ -104,7 +104,7 @@ def accuracy_table(comparison: LexicalComparison) -> Table:
         rules=frozenset({0, len(comparison.systems)}),
         notes=(
             *ACCURACY_NOTES,
-            f"p by randomisation over sentences, {resampling.shuffles} shuffles, seed {resampling.seed}",
+            f"p: approximate randomisation over sentences, {resampling.shuffles} shuffles, seed {resampling.seed}",
         ),
     )
 
@@ -119,7 +119,7 @@ def difference_cells(tests: Sequence[MetricComparison], number: int) -> list[str
 
 
 def word_table(comparison: LexicalComparison, wanted: int | None = None) -> Table:
-    """LTA and ALI of the words with most cases; without `wanted`, of all words."""
+    """LTA and ALI of the `wanted` most frequent words, by default of all."""
     first = comparison.systems[0].words
     words = sorted(first, key=lambda word: (-first[word].cases, word))[:wanted]
     names = [system.system for system in comparison.systems]
@@ -141,9 +141,9 @@ def frequency_table(analysis: FrequencyAnalysis, group: SentenceGroup) -> Table:
     if group is analysis.all:
         notes = (
             f"rare: seen at most {analysis.rare_limit} times in {analysis.training_words:,} words of training; "
-            "unseen: never; TTR: different words per word;",
-            "distinct-n: different n-grams per n-gram; P50: half of the words were seen at most so often in training;",
-            f"improved: a higher sentence {analysis.measure.upper()} than the first system's",
+            "unseen: never; TTR: type-token ratio",
+            "distinct-n: types of n-grams per n-gram; mean, P10, ...: mean and percentiles of training frequencies",
+            f"improved: sentence {analysis.measure.upper()} is higher than the first system's",
         )
     return Table(
         title=f"{group.title} ({group.texts[0].sentences})",

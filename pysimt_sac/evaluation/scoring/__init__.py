@@ -1,1 +1,1 @@
-"""Metrics, scores, and the significance of differences."""
+"""Metrics, scores and significance tests."""

@@ -1,16 +1,14 @@
-"""Systems with several runs each against a baseline: averages, two kinds of spread, and significance.
+"""Compare systems with several runs each against a baseline.
 
 The columns are MultEval's (Clark et al. 2011):
 - average: the mean of the runs' scores;
-- s_sel: how much the score depends on the *selection* of test sentences: the bootstrap standard deviation, averaged
-  over the runs;
-- s_test: how much it depends on the run (the seed): the standard deviation of the runs' scores;
+- s_sel: the bootstrap standard deviation over test sentences, averaged over the runs;
+- s_test: the standard deviation of the runs' scores (MultEval prints it as s_opt);
 - p: two-sided, by stratified approximate randomisation.
-The intervals are 95% percentile intervals over bootstrapped test sets, the same ones for all systems.
+The intervals are 95% percentile intervals over bootstrap samples of the test set, the same samples for all systems.
 
-A small p says that the difference would hardly come about by dealing these outputs out at random; sentences are
-shuffled one by one, so that it cannot tell a better system from a lucky seed when runs differ a lot. `runs_won`, the
-share of pairs of runs in which the system beats the baseline, shows that.
+Approximate randomisation shuffles single sentences. When runs differ a lot, a small p does not tell a better system
+from a lucky seed. `runs_won`, the number of pairs of runs in which the system beats the baseline, does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +28,7 @@ CONFIDENCE = 95.0
 
 @dataclass(frozen=True)
 class System:
-    """A named system: the outputs of its runs on the same test set."""
+    """The hypotheses of all runs of a system on one test set."""
 
     name: str
     runs: tuple[tuple[str, ...], ...]
@@ -38,7 +36,7 @@ class System:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the middle 95% of the bootstrap lies."""
+    """A 95% bootstrap interval."""
 
     low: float
     high: float
@@ -46,7 +44,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """A system's distance from the baseline: system minus baseline, whatever direction is better."""
+    """System minus baseline, also where lower is better."""
 
     difference: float
     interval: Interval
@@ -57,7 +55,7 @@ class AgainstBaseline:
 
 @dataclass(frozen=True)
 class SystemScore:
-    """One system under one metric; `s_test` needs two runs, the baseline is not compared with itself."""
+    """One system and metric; `s_test` needs two runs, `against_baseline` is None for the baseline."""
 
     system: str
     runs: tuple[float, ...]
@@ -70,7 +68,7 @@ class SystemScore:
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """All systems under one metric, the baseline first."""
+    """All systems on one metric, the baseline first."""
 
     metric: str
     signature: str
@@ -80,7 +78,7 @@ class MetricComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All metrics on one test set; `left_out` sentences were not scored because of unknown words."""
+    """All metrics on one test set; `left_out` sentences were not scored because they have `<unk>`."""
 
     test_set: str
     sentences: int
@@ -89,7 +87,7 @@ class Comparison:
     metrics: tuple[MetricComparison, ...]
 
     def __getitem__(self, metric: str) -> MetricComparison:
-        """One metric's part, by its name."""
+        """The comparison on one metric."""
         return next(part for part in self.metrics if part.metric == metric)
 
 
@@ -103,9 +101,9 @@ def compare_systems(
     test_set: str = "",
 ) -> Comparison:
     """Compare systems with a baseline on one test set."""
-    everyone = [baseline, *systems]
-    check_systems(references, everyone)
-    runs = [run for system in everyone for run in system.runs]
+    all_systems = [baseline, *systems]
+    check_systems(references, all_systems)
+    runs = [run for system in all_systems for run in system.runs]
     left_out = 0
     if no_unknown:
         kept = without_unknown(runs, len(references))
@@ -115,7 +113,8 @@ def compare_systems(
     chosen = choose_metrics().metrics if metrics is None else metrics
     statistics = collect_statistics(chosen, runs, references)
     resampling = resampling or Resampling()
-    parts = compare_statistics(statistics, chosen, [(system.name, len(system.runs)) for system in everyone], resampling)
+    counts = [(system.name, len(system.runs)) for system in all_systems]
+    parts = compare_statistics(statistics, chosen, counts, resampling)
     return Comparison(test_set, len(references), left_out, resampling, parts)
 
 
@@ -131,7 +130,7 @@ def check_systems(references: Sequence[str], systems: Sequence[System]) -> None:
     check_names([system.name for system in systems])
     for system in systems:
         if not system.runs:
-            raise UserError(f"the system {system.name!r} has no runs", todo="give at least one output")
+            raise UserError(f"the system {system.name!r} has no runs", todo="give at least one hypothesis file")
         for run in system.runs:
             check_lengths(f"a run of {system.name!r}", run, "the reference", references)
 
@@ -142,14 +141,14 @@ def compare_statistics(
     systems: Sequence[tuple[str, int]],
     resampling: Resampling,
 ) -> tuple[MetricComparison, ...]:
-    """Compare systems on the metrics' statistics of all their runs.
+    """Compare systems on the sufficient statistics of their runs.
 
-    Each system is a name and a number of runs; the runs stand in this order in the statistics, the baseline's first.
+    systems: names and numbers of runs, the baseline first, in the order of the runs in `statistics`.
     """
     columns = consecutive(part.shape[-1] for part in statistics)
 
     def score(sums: FloatArray) -> FloatArray:
-        """Scores of all metrics, side by side."""
+        """Score all metrics; the last axis is the metric."""
         return np.stack([metric.score(sums[..., part]) for metric, part in zip(metrics, columns, strict=True)], axis=-1)
 
     joined = np.concatenate(statistics, axis=-1)
@@ -161,37 +160,37 @@ def compare_statistics(
 
     parts = []
     for number, metric in enumerate(metrics):
-        measured = [Measured(scores[group, number], resampled[:, group, number]) for group in groups]
-        first = measured[0]
+        run_scores = [RunScores(scores[group, number], resampled[:, group, number]) for group in groups]
+        first = run_scores[0]
         rows = [summarise(systems[0][0], first, None)]
-        for (name, _), own, p in zip(systems[1:], measured[1:], p_values, strict=True):
-            rows.append(summarise(name, own, against(first, own, float(p[number]), metric.higher_is_better)))
+        for (name, _), own, p in zip(systems[1:], run_scores[1:], p_values, strict=True):
+            rows.append(summarise(name, own, difference_from(first, own, float(p[number]), metric.higher_is_better)))
         parts.append(MetricComparison(metric.name, metric.signature, metric.higher_is_better, tuple(rows)))
     return tuple(parts)
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A system's scores: of its runs, and of its runs on each bootstrapped test set (samples, runs)."""
+class RunScores:
+    """Scores of a system's runs, on the test set and on bootstrap samples of it (samples, runs)."""
 
     scores: FloatArray
     resampled: FloatArray
 
 
 def consecutive(sizes: Iterable[int]) -> list[slice]:
-    """Slices of the given sizes, one after the other."""
+    """Consecutive slices of the given sizes."""
     ends = list(accumulate(sizes, initial=0))
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
 def interval_of(samples: FloatArray) -> Interval:
-    """The percentile interval of bootstrapped numbers."""
+    """The percentile interval of bootstrap samples."""
     low, high = np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
     return Interval(float(low), float(high))
 
 
-def summarise(name: str, own: Measured, against_baseline: AgainstBaseline | None) -> SystemScore:
-    """Average and spread of a system's scores."""
+def summarise(name: str, own: RunScores, against_baseline: AgainstBaseline | None) -> SystemScore:
+    """Average and standard deviations of a system's scores."""
     return SystemScore(
         system=name,
         runs=tuple(map(float, own.scores)),
@@ -203,8 +202,8 @@ def summarise(name: str, own: Measured, against_baseline: AgainstBaseline | None
     )
 
 
-def against(baseline: Measured, own: Measured, p: float, higher_is_better: bool) -> AgainstBaseline:
-    """The difference from the baseline, and how sure it is."""
+def difference_from(baseline: RunScores, own: RunScores, p: float, higher_is_better: bool) -> AgainstBaseline:
+    """The difference from the baseline, its interval, and the pairs of runs won."""
     pairs = own.scores[:, None] - baseline.scores[None, :]
     return AgainstBaseline(
         difference=float(pairs.mean()),

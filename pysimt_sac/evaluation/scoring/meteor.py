@@ -1,11 +1,11 @@
-"""METEOR 1.5, run as its authors' Java program; everything else about it is optional.
+"""METEOR 1.5, computed by its authors' Java program. Optional.
 
-The program is not ours to ship: `pip install 'pysimt_sac[meteor]'` brings it (inside pycocoevalcap), and Java must be
-there. That package has the English paraphrase table only, so that other languages match exact words and stems; the
-signature and the column say so. With a full METEOR distribution (`METEOR_JAR` or `--meteor-jar`) they use its tables.
+`pip install 'pysimt_sac[meteor]'` installs pycocoevalcap, which has the jar. It has the paraphrase table of English
+only; other languages match exact words and stems, as signature and column say. A full METEOR distribution
+(`METEOR_JAR` or `--meteor-jar`) has all tables.
 
-The program prints statistics per sentence (`-ssOut`); the formula of Denkowski and Lavie (2014) is here, so that
-resampling needs no Java.
+The program prints sufficient statistics per sentence (`-ssOut`). The formula (Denkowski and Lavie 2014) is computed
+here, so that resampling needs no Java.
 """
 
 import importlib.util
@@ -23,20 +23,20 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.scoring.metrics import FloatArray, Hypotheses, ratio
 from pysimt_sac.files import write_lines
 
-STAGES = 4  # statistics have room for four matching modules, whatever is used
+STAGES = 4  # the program prints statistics of four matching modules, used or not
 STATISTICS = 4 + 4 * STAGES + 3
 
 
 @dataclass(frozen=True)
 class Language:
-    """METEOR's tuned parameters for a language: alpha, beta, gamma, delta, and the weights of the modules."""
+    """METEOR's parameters for a language (alpha, beta, gamma, delta), its modules and their weights."""
 
     parameters: tuple[float, float, float, float]
     modules: tuple[str, ...]
     weights: tuple[float, ...]
 
     def without_paraphrases(self) -> "Language":
-        """What remains where the paraphrase table is missing."""
+        """The settings without a paraphrase table."""
         kept = [place for place, module in enumerate(self.modules) if module in ("exact", "stem")]
         return Language(
             self.parameters, tuple(self.modules[place] for place in kept), tuple(self.weights[place] for place in kept)
@@ -49,7 +49,7 @@ LANGUAGES = {
     "fr": Language((0.9, 1.4, 0.6, 0.65), ("exact", "stem", "paraphrase"), (1.0, 0.2, 0.4)),
     "es": Language((0.65, 1.3, 0.5, 0.8), ("exact", "stem", "paraphrase"), (1.0, 0.8, 0.6)),
 }
-# Languages for which METEOR has a stemmer but no parameters of their own.
+# Languages for which METEOR has a stemmer but no tuned parameters.
 LANGUAGES |= {
     code: Language((0.75, 1.4, 0.7, 0.5), ("exact", "stem"), (1.0, 0.5))
     for code in ("da", "fi", "hu", "it", "nl", "no", "pt", "ro", "ru", "se", "tr")
@@ -57,33 +57,33 @@ LANGUAGES |= {
 
 
 class MeteorUnavailableError(Exception):
-    """Why METEOR cannot be had here, and how to get it, in one line."""
+    """Why METEOR cannot run, and how to install it, in one line."""
 
 
 def guess_language(path: Path) -> str | None:
-    """The language in a file's name: `test.lc.norm.tok.de.dehyph` is German."""
+    """The language code in a file's name: `test.lc.norm.tok.de.dehyph` is German."""
     return next((part for part in reversed(path.name.split(".")) if part in LANGUAGES), None)
 
 
 def find_jar(given: Path | None) -> Path:
-    """The program: given, named by METEOR_JAR, or installed with pycocoevalcap."""
+    """The jar: given, named by METEOR_JAR, or installed with pycocoevalcap."""
     named = given or (Path(os.environ["METEOR_JAR"]) if os.environ.get("METEOR_JAR") else None)
     if named:
         if not named.is_file():
-            raise UserError("no such METEOR program", named, "give the path of meteor-1.5.jar")
+            raise UserError("no such METEOR jar", named, "give the path of meteor-1.5.jar")
         return named
-    package = importlib.util.find_spec("pycocoevalcap")  # located, not imported: its own imports are heavy
+    package = importlib.util.find_spec("pycocoevalcap")  # not imported, which is slow
     for folder in (package.submodule_search_locations or []) if package else []:
         jar = Path(folder) / "meteor" / "meteor-1.5.jar"
         if jar.is_file():
             return jar
     raise MeteorUnavailableError(
-        "its program is not here; get it with: pip install 'pysimt_sac[meteor]', or set METEOR_JAR=.../meteor-1.5.jar"
+        "meteor-1.5.jar is not installed; pip install 'pysimt_sac[meteor]', or set METEOR_JAR=.../meteor-1.5.jar"
     )
 
 
 def without_whole_chunks(rows: FloatArray) -> FloatArray:
-    """As METEOR adds up: a sentence matched from end to end in one chunk is not scattered, and counts no chunk."""
+    """Set the chunks of sentences that match completely to 0, as METEOR does before it sums statistics."""
     length, reference_length = rows[:, 0], rows[:, 1]
     chunks, matched, reference_matched = (rows[:, column] for column in range(STATISTICS - 3, STATISTICS))
     whole = (chunks == 1) & (matched == length) & (reference_matched == reference_length)
@@ -92,20 +92,20 @@ def without_whole_chunks(rows: FloatArray) -> FloatArray:
 
 
 class MeteorMetric:
-    """METEOR 1.5 on text taken as it is, as MultEval runs it."""
+    """METEOR 1.5 without its own normalisation, as MultEval runs it."""
 
     higher_is_better = True
 
     def __init__(self, language: str | None, jar: Path | None = None) -> None:
         if language is None:
-            raise MeteorUnavailableError("the language is not in the reference's name; say e.g. --lang de")
+            raise MeteorUnavailableError("the reference's name has no language code; give e.g. --lang de")
         if language not in LANGUAGES:
-            raise MeteorUnavailableError(f"it does not know the language {language!r}; it knows {' '.join(LANGUAGES)}")
+            raise MeteorUnavailableError(f"it does not support the language {language!r}, only {' '.join(LANGUAGES)}")
         self.language = language
         self.jar = find_jar(jar)
         java = shutil.which("java")
         if java is None:
-            raise MeteorUnavailableError("it needs Java, which is not here; install a Java runtime, version 8 or later")
+            raise MeteorUnavailableError("it needs Java; install a Java runtime, version 8 or later")
         self.java = java
         self.settings = LANGUAGES[language]
         if not (self.jar.parent / "data" / f"paraphrase-{language}.gz").is_file():
@@ -115,7 +115,7 @@ class MeteorMetric:
         self.signature = f"METEOR 1.5|lang:{language}|modules:{modules}|norm:no|task:rank"
 
     def command(self, hypotheses: Path, references: Path) -> list[str]:
-        """The program's command line; parameters are given, so that its and ours cannot differ."""
+        """The command line, with explicit parameters, so that they cannot differ from ours."""
         settings = self.settings
         program = [self.java, "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", str(self.jar)]
         modules = ["-l", self.language, "-m", " ".join(settings.modules)]
@@ -123,7 +123,7 @@ class MeteorMetric:
         return [*program, str(hypotheses), str(references), *modules, *numbers, "-ssOut"]
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
-        """One call for all runs, since loading the tables takes longer than scoring."""
+        """Score all runs in one call: loading the tables takes longer than scoring."""
         with tempfile.TemporaryDirectory(prefix="meteor-") as folder:
             hypothesis_file, reference_file = Path(folder) / "hypotheses", Path(folder) / "references"
             write_lines(hypothesis_file, [line for run in runs for line in run])
@@ -134,28 +134,27 @@ class MeteorMetric:
         rows = [line.split() for line in done.stdout.splitlines()]
         expected = len(runs) * len(references)
         if done.returncode != 0 or len(rows) != expected or any(len(row) != STATISTICS for row in rows):
-            reason = next(iter(done.stderr.splitlines()), f"{len(rows)} lines came back instead of {expected}")
+            reason = next(iter(done.stderr.splitlines()), f"{len(rows)} lines of output instead of {expected}")
             raise UserError(f"METEOR failed: {reason}", self.jar, "leave it out with --metrics")
         return without_whole_chunks(np.array(rows, dtype=np.float64)).reshape(len(runs), len(references), STATISTICS)
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """F-mean of weighted matches, lowered the more the matches are scattered."""
+        """Weighted F-mean with METEOR's fragmentation penalty."""
         alpha, beta, gamma, delta = self.settings.parameters
         length, reference_length, function, reference_function = (sums[..., column] for column in range(4))
         weights = np.zeros(STAGES)
         weights[: len(self.settings.weights)] = self.settings.weights
         stages = sums[..., 4 : 4 + 4 * STAGES].reshape(*sums.shape[:-1], STAGES, 4)
-        content, reference_content, particles, reference_particles = np.moveaxis(
-            (stages * weights[:, None]).sum(axis=-2), -1, 0
-        )
+        matches = np.moveaxis((stages * weights[:, None]).sum(axis=-2), -1, 0)
+        content, reference_content, function_matches, reference_function_matches = matches
         precision = ratio(
-            delta * content + (1 - delta) * particles, delta * (length - function) + (1 - delta) * function
+            delta * content + (1 - delta) * function_matches, delta * (length - function) + (1 - delta) * function
         )
         recall = ratio(
-            delta * reference_content + (1 - delta) * reference_particles,
+            delta * reference_content + (1 - delta) * reference_function_matches,
             delta * (reference_length - reference_function) + (1 - delta) * reference_function,
         )
         mean = ratio(precision * recall, alpha * precision + (1 - alpha) * recall)
         chunks, matched, reference_matched = (sums[..., column] for column in range(STATISTICS - 3, STATISTICS))
-        scattered = ratio(chunks, (matched + reference_matched) / 2)
-        return 100 * mean * (1 - gamma * scattered**beta)
+        fragmentation = ratio(chunks, (matched + reference_matched) / 2)
+        return 100 * mean * (1 - gamma * fragmentation**beta)

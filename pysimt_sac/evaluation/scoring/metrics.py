@@ -1,10 +1,7 @@
-"""The metrics, as sufficient statistics per sentence and a score of summed statistics.
+"""BLEU, chrF, TER and length: sufficient statistics per sentence, and scores of summed statistics.
 
-Every corpus score here is a function of statistics that add up over sentences. They are collected once per sentence;
-a score of any resampled test set is then a sum and a formula, which `significance` does for thousands of resamplings
-at a time. The formulas below work on arrays whose last axis holds the statistics.
-
-A metric for METEOR has its own module, because it needs Java.
+Statistics are collected once. The score of a resampled test set is then a sum and a formula, which `significance`
+computes for thousands of samples at a time. The last axis of an array holds the statistics. METEOR is in `meteor`.
 """
 
 from collections.abc import Sequence
@@ -20,49 +17,50 @@ from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.ter import count_edits
 
 FloatArray = npt.NDArray[np.float64]
-Hypotheses = Sequence[Sequence[str]]  # the outputs of several runs on the same test set
+Hypotheses = Sequence[Sequence[str]]  # of several runs on the same test set
 
 NGRAM_ORDER = 4
 CHRF_BETA_SQUARED = CHRF.BETA**2
 
 
 class Formula(Protocol):
-    """What significance testing needs to know of a metric."""
+    """What significance tests need of a metric."""
 
     name: str
     higher_is_better: bool
     signature: str
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """Scores, in percent, of summed statistics: the last axis goes, all others stay."""
+        """Scores in percent of summed statistics, of shape (..., statistics)."""
         ...
 
 
 class CorpusMetric(Formula, Protocol):
-    """A formula that comes with a way to count its statistics in text."""
+    """A formula and how to collect its statistics from text."""
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """Additive statistics of shape (runs, sentences, statistics)."""
         ...
 
 
-def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Part by whole, 0 where the whole is 0."""
-    return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
+def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Divide; 0 where the denominator is 0."""
+    out = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=out, where=denominator > 0)
 
 
 class SacrebleuMetric:
     """A metric with the statistics that sacrebleu resamples in its own significance tests."""
 
     higher_is_better = True
-    signature = ""  # known when sacrebleu has seen the references
+    signature = ""  # sacrebleu knows it once it has the references
 
     def make(self, references: Sequence[str]) -> Any:
         """Sacrebleu's metric with these references."""
         raise NotImplementedError
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
-        """N-gram matches, counted by sacrebleu."""
+        """Collect sacrebleu's statistics."""
         metric = self.make(references)
         self.signature = str(metric.get_signature())
         return np.array([metric._extract_corpus_statistics(run, None) for run in runs], dtype=np.float64)
@@ -82,18 +80,18 @@ class BleuMetric(SacrebleuMetric):
         """BLEU with the tokeniser."""
         try:
             return BLEU(tokenize=self.tokenize, force=True, references=[references])
-        except (ImportError, RuntimeError) as error:  # some tokenisers need packages of their own
+        except (ImportError, RuntimeError) as error:  # some tokenisers need other packages
             message = str(error).strip().splitlines()[0]
             raise UserError(f"the tokeniser {self.tokenize!r} cannot be used: {message}", "--tokenize") from error
 
     def precisions(self, sums: FloatArray) -> FloatArray:
-        """N-gram precisions for n = 1 to 4; the k-th one without a match counts as 1 / 2^k matches."""
+        """N-gram precisions for n = 1 to 4, with exponential smoothing: the k-th zero becomes 1 / 2^k matches."""
         matches, totals = sums[..., 2 : 2 + NGRAM_ORDER], sums[..., 2 + NGRAM_ORDER :]
         missing = (matches == 0) & (totals > 0)
         return ratio(np.where(missing, 0.5 ** np.cumsum(missing, axis=-1), matches), totals)
 
     def brevity_penalty(self, sums: FloatArray) -> FloatArray:
-        """1, or less for output shorter than the references."""
+        """Below 1 for hypotheses shorter than the references."""
         length, reference_length = sums[..., 0], sums[..., 1]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(length < reference_length, np.exp(1 - reference_length / length), 1.0)
@@ -108,7 +106,7 @@ class BleuMetric(SacrebleuMetric):
 
 
 class ChrfMetric(SacrebleuMetric):
-    """Character F-score (chrF2). Statistics: for n = 1 to 6 the n-grams here, in the reference, and in both."""
+    """chrF2. Statistics: for n = 1 to 6 the n-grams of the hypothesis, of the reference, and the matches."""
 
     name = "chrF"
 
@@ -117,12 +115,12 @@ class ChrfMetric(SacrebleuMetric):
         return CHRF(references=[references])
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """The F-score of the mean precision and the mean recall over the orders that occur."""
-        here, there, both = sums[..., 0::3], sums[..., 1::3], sums[..., 2::3]
-        occurs = (here > 0) & (there > 0)
+        """The F-score of mean precision and mean recall over the orders that occur."""
+        hypothesis, reference, matches = sums[..., 0::3], sums[..., 1::3], sums[..., 2::3]
+        occurs = (hypothesis > 0) & (reference > 0)
         orders = occurs.sum(axis=-1).astype(np.float64)
-        precision = ratio((ratio(both, here) * occurs).sum(axis=-1), orders)
-        recall = ratio((ratio(both, there) * occurs).sum(axis=-1), orders)
+        precision = ratio((ratio(matches, hypothesis) * occurs).sum(axis=-1), orders)
+        recall = ratio((ratio(matches, reference) * occurs).sum(axis=-1), orders)
         weighted = CHRF_BETA_SQUARED * precision + recall
         return 100 * ratio((1 + CHRF_BETA_SQUARED) * precision * recall, weighted)
 
@@ -135,7 +133,7 @@ class TerMetric:
     signature = ""
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
-        """Edits after sacrebleu's preprocessing; a translation that several runs agree on is counted once."""
+        """Count edits after sacrebleu's preprocessing; equal hypotheses of several runs are counted once."""
         metric = TER(references=[references])
         self.signature = str(metric.get_signature())
         reference_words = [metric.tokenizer(line.rstrip()).split() for line in references]
@@ -150,20 +148,20 @@ class TerMetric:
         return rows
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """Edits per reference word; with no reference word, 100 if there is any edit."""
+        """Edits per reference word; for an empty reference 100 if there is any edit."""
         edits, words = sums[..., 0], sums[..., 1]
         return 100 * np.where(words > 0, ratio(edits, words), edits > 0)
 
 
 class LengthMetric:
-    """Length of the output in percent of the reference's. Statistics: words here and there."""
+    """Length ratio in percent. Statistics: words of the hypothesis and of the reference."""
 
     name = "length"
     higher_is_better = True
-    signature = "words of the output per word of the reference"
+    signature = "words of the hypothesis per word of the reference"
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
-        """Words as separated by white space."""
+        """Count words separated by white space."""
         reference_words = [len(line.split()) for line in references]
         return np.array(
             [[(len(line.split()), words) for line, words in zip(run, reference_words, strict=True)] for run in runs],
@@ -171,5 +169,5 @@ class LengthMetric:
         )
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """The ratio of the lengths."""
+        """The length ratio."""
         return 100 * ratio(sums[..., 0], sums[..., 1])

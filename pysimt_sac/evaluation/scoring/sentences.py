@@ -1,8 +1,7 @@
-"""Scores of single sentences, to tell which ones a system improved. Called by the analyses and the report.
+"""Sentence-level scores, for finding the sentences that a system improved.
 
-Sentence BLEU adds 1 to matches and totals of all orders but the first, so that a short sentence without a matching
-4-gram is not simply 0; it equals sacrebleu's `add-k` smoothing with 1. A corpus is scored by `scores`, not by means of
-these.
+Sentence BLEU is sacrebleu's with `add-k` smoothing and k = 1: 1 is added to matches and totals of all orders but the
+first. Corpus scores are in `scores`; they are not means of these.
 """
 
 from collections.abc import Sequence
@@ -15,20 +14,20 @@ from pysimt_sac.evaluation.scoring.metrics import NGRAM_ORDER, BleuMetric, ChrfM
 MEASURES = ("bleu", "chrf")
 
 
-def sentence_scores(outputs: Hypotheses, references: Sequence[str], measure: str = "bleu") -> FloatArray:
-    """Scores in percent of every sentence of every output: (outputs, sentences)."""
+def sentence_scores(runs: Hypotheses, references: Sequence[str], measure: str = "bleu") -> FloatArray:
+    """Sentence scores in percent, of shape (runs, sentences)."""
     match measure:
         case "bleu":
             metric = BleuMetric()
-            return smoothed_bleu(metric, metric.statistics(outputs, references))
+            return smoothed_bleu(metric, metric.statistics(runs, references))
         case "chrf":
             chrf = ChrfMetric()
-            return chrf.score(chrf.statistics(outputs, references))
-    raise UserError(f"no measure of sentences {measure!r}", todo=did_you_mean(measure, MEASURES))
+            return chrf.score(chrf.statistics(runs, references))
+    raise UserError(f"no sentence-level metric {measure!r}", todo=did_you_mean(measure, MEASURES))
 
 
 def smoothed_bleu(metric: BleuMetric, statistics: FloatArray) -> FloatArray:
-    """Add-1 BLEU of each sentence's statistics."""
+    """Add-1 sentence BLEU of statistics (runs, sentences, statistics)."""
     matches, totals = statistics[..., 2 : 2 + NGRAM_ORDER], statistics[..., 2 + NGRAM_ORDER :]
     added = np.array([0.0, 1.0, 1.0, 1.0])
     precisions = ratio(matches + added, totals + added)

@@ -1,10 +1,9 @@
-"""Is a difference real? Bootstrap and stratified approximate randomisation on sufficient statistics.
+"""Bootstrap resampling and stratified approximate randomisation on sufficient statistics.
 
-Pure arithmetic on arrays: nothing here knows a metric or a file. Statistics have the shape (runs, sentences,
-statistics); `score` maps sums of them, whatever the leading axes, to scores (several metrics at once if it likes).
-A resampled test set is a row of weights, so that all sums of a resampling are one matrix product. Resamplings are
-drawn in blocks of bounded size, from a seed, and the counts that are summed are whole numbers, so that every machine
-gets the same result.
+Statistics have the shape (runs, sentences, statistics). `score` maps sums (..., statistics) to scores (...), or to
+scores of several metrics (..., metrics). A resampled test set is a row of weights, so that all sums are one matrix
+product. Samples are drawn in blocks of bounded size. The summed counts are whole numbers, so that the same seed gives
+the same result on every machine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,15 +17,15 @@ from pysimt_sac.evaluation.scoring.metrics import FloatArray
 Drawn = npt.NDArray[np.uint8]
 ScoreFunction = Callable[[FloatArray], FloatArray]
 
-BLOCK_NUMBERS = 8_000_000  # numbers drawn at a time: about 100 MB with what is made of them
-EXACT_IN_SINGLE = 2**24  # whole numbers up to here are exact in single precision
-SIGNIFICANT = 0.05  # what tables mark with a star
-TIE = 1e-9  # scores nearer than this are equal; far below anything a test set can show
+BLOCK_NUMBERS = 8_000_000  # random numbers drawn at a time, about 100 MB in all
+EXACT_IN_SINGLE = 2**24  # integers up to this are exact in single precision
+SIGNIFICANT = 0.05  # marked with a star in tables
+TIE = 1e-9  # scores closer than this count as equal
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How often to resample, and from which seed."""
+    """Numbers of shuffles and bootstrap samples, and the random seed."""
 
     shuffles: int = 10_000
     bootstrap: int = 1_000
@@ -34,21 +33,21 @@ class Resampling:
 
 
 def blocks(total: int, numbers_each: int) -> Iterator[int]:
-    """Split a number of resamplings into blocks that fit into memory."""
+    """Split a number of samples into blocks that fit into memory."""
     size = max(1, BLOCK_NUMBERS // max(1, numbers_each))
     for start in range(0, total, size):
         yield min(size, total - start)
 
 
 def summing_type(statistics: FloatArray, weight: int) -> type[np.floating]:
-    """Single precision, twice as fast, where all sums are exact in it; else double."""
+    """Single precision, which is twice as fast, where all sums are exact in it, else double."""
     largest = float(np.abs(statistics).max(initial=0.0)) * weight
     whole = bool((statistics == np.rint(statistics)).all())
     return np.float32 if whole and largest < EXACT_IN_SINGLE else np.float64
 
 
 def bootstrap_scores(statistics: FloatArray, score: ScoreFunction, samples: int, seed: int) -> FloatArray:
-    """Scores of every run on test sets drawn with replacement, the same ones for all runs: (samples, runs, ...)."""
+    """Scores of every run on bootstrap samples, the same ones for all runs: (samples, runs, ...)."""
     runs, sentences, columns = statistics.shape
     dtype = summing_type(statistics, sentences)
     table = statistics.transpose(1, 0, 2).reshape(sentences, runs * columns).astype(dtype)
@@ -63,16 +62,15 @@ def bootstrap_scores(statistics: FloatArray, score: ScoreFunction, samples: int,
 
 
 def draw_swaps(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> Drawn:
-    """For each shuffle, sentence and run, whether the baseline's output or the system's goes to the first side."""
+    """Which outputs make up the first pseudo-system: per sentence and run, the baseline's or the system's."""
     swapped = random.integers(2, size=(shuffles, sentences, runs), dtype=np.uint8)
     return np.concatenate([1 - swapped, swapped], axis=2)
 
 
 def draw_subsets(random: np.random.Generator, shuffles: int, sentences: int, first: int, total: int) -> Drawn:
-    """For each shuffle and sentence, which `first` of the `total` pooled outputs go to the first side.
+    """Which outputs make up the first pseudo-system: per sentence, `first` of the `total` pooled ones.
 
-    Every subset is equally likely: one output after the other is taken with the probability that the places left
-    bear to the outputs left.
+    All subsets are equally likely: an output is taken with probability (places left) / (outputs left).
     """
     drawn = np.empty((shuffles, sentences, total), np.uint8)
     places = np.full((shuffles, sentences), first, dtype=np.uint16)
@@ -108,7 +106,7 @@ def randomisation_p(
 def shared_randomisation(
     baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, shuffles: int, seed: int
 ) -> list[FloatArray]:
-    """`randomisation_p` for systems that all have the same number of runs."""
+    """`randomisation_p` for systems with the same number of runs."""
     first, sentences, columns = baseline.shape
     pooled = [np.concatenate([baseline, system]) for system in systems]
     total = len(pooled[0])

@@ -1,13 +1,11 @@
-"""Translation edit counts: sacrebleu's numbers, several times as fast.
+"""TER's edit counts: equal to sacrebleu's, several times as fast.
 
-Only `metrics.TerMetric` calls this. TER counts the fewest word edits plus block shifts, and finds the shifts greedily,
-as Tercom does: of all blocks of words that also stand in the reference, but elsewhere, move the one that saves most;
-repeat while that helps. Nearly all the time goes into measuring what each candidate shift would save. For that, only
-the *distance* is needed, which fits into a few operations on whole rows of bits (Myers 1999, Hyyrö 2003).
+TER counts word edits plus block shifts. Shifts are found greedily, as in Tercom: of all blocks of words that also
+occur elsewhere in the reference, shift the one that saves most edits; repeat while that helps. Nearly all the time is
+spent on the edit distance after each candidate shift, which is computed bit-parallel (Myers 1999, Hyyrö 2003).
 
-Sacrebleu prunes its edit-distance table to a band around the diagonal. That cannot change the result as long as the
-best path of every accepted hypothesis stays in the band; for the rare sentence where one leaves it, sacrebleu itself
-is called.
+Sacrebleu prunes its edit-distance matrix to a band around the diagonal, which does not change the result unless the
+best path leaves the band. For these rare sentences sacrebleu itself is called.
 """
 
 import math
@@ -17,14 +15,14 @@ from typing import NamedTuple
 
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
-BAND = 25  # cells on either side of the diagonal that sacrebleu looks at
+BAND = 25  # cells on either side of the diagonal that sacrebleu computes
 LONGEST_SHIFT = 10
 FARTHEST_SHIFT = 50
 MOST_CANDIDATES = 1000
 
 
-# One row of the edit-distance table, as bits over the reference's words: where it rises and where it falls by one from
-# the word before; and the row's last value.
+# A row of the edit-distance matrix, as bits over the reference's words: where it rises and where it falls by one from
+# the column before; and its last value.
 BitRow = tuple[int, int, int]
 
 
@@ -40,7 +38,7 @@ class BitDistance:
             self.places[word] |= 1 << position
 
     def rows(self, words: Sequence[str], row: BitRow) -> list[BitRow]:
-        """`row`, and the rows below it, one for each word."""
+        """`row`, and the row below it for each word."""
         rises, falls, last = row
         all_bits, last_bit, places = self.all_bits, self.last_bit, self.places
         rows = [row]
@@ -62,10 +60,10 @@ class BitDistance:
 
 
 class Alignment(NamedTuple):
-    """How the hypothesis stands to the reference.
+    """A hypothesis aligned with its reference.
 
-    For each word of the reference: the last word of the hypothesis before or at it; on both sides: which words are
-    wrong; and whether the path keeps to sacrebleu's band.
+    hypothesis_position: for each reference word, the last hypothesis word aligned with it or before it;
+    hypothesis_wrong, reference_wrong: which words do not match; in_band: whether the path stays in sacrebleu's band.
     """
 
     distance: int
@@ -76,7 +74,7 @@ class Alignment(NamedTuple):
 
 
 def align(hypothesis: Sequence[str], reference: Sequence[str], rows: Sequence[BitRow]) -> Alignment:
-    """The cheapest alignment; among equals, a match or substitution before a deletion before an insertion."""
+    """The cheapest alignment; on ties a match or substitution, then a deletion, then an insertion."""
 
     def cost_at(here: int, there: int) -> int:
         rises, falls, _ = rows[here]
@@ -105,7 +103,7 @@ def align(hypothesis: Sequence[str], reference: Sequence[str], rows: Sequence[Bi
 
 
 def matching_blocks(hypothesis: Sequence[str], reference: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Where a block of words stands here, where it stands in the reference, and its length."""
+    """Blocks of words in both texts: start in the hypothesis, start in the reference, length."""
     places: dict[str, list[int]] = defaultdict(list)
     for position, word in enumerate(reference):
         places[word].append(position)
@@ -120,8 +118,8 @@ def matching_blocks(hypothesis: Sequence[str], reference: Sequence[str]) -> Iter
                 yield start, target, length
 
 
-def moved(words: list[str], start: int, length: int, target: int) -> list[str]:
-    """The words with a block taken out at `start` and put in before `target`."""
+def shift(words: list[str], start: int, length: int, target: int) -> list[str]:
+    """Move the block at `start` before `target`."""
     block, end = words[start : start + length], start + length
     if target < start:
         return words[:target] + block + words[target:start] + words[end:]
@@ -138,7 +136,7 @@ def best_shift(
     distance: BitDistance,
     tried: int,
 ) -> tuple[int, list[str], int]:
-    """What the best shift saves, the words after it, and how many candidates have been tried so far."""
+    """The edits that the best shift saves, the shifted words, and the number of candidates tried so far."""
     best: tuple[int, int, int, int, list[str]] = (0, 0, 0, 0, hypothesis)
     for start, target, length in matching_blocks(hypothesis, reference):
         if not any(found.hypothesis_wrong[start : start + length]):
@@ -153,10 +151,10 @@ def best_shift(
             if place == before:
                 continue
             before = place
-            words = moved(hypothesis, start, length, place)
-            same = min(start, place)  # up to here the rows are known already
+            words = shift(hypothesis, start, length, place)
+            same = min(start, place)  # the rows up to here do not change
             shifted_distance = distance.rows(words[same:], rows[same])[-1][-1]
-            # Tercom's order of preference: saves most, longest, leftmost, nearest to the beginning.
+            # Tercom's order of preference: saves most, longest, leftmost, smallest target.
             best = max(best, (found.distance - shifted_distance, length, -start, -place, words))
             tried += 1
         if tried >= MOST_CANDIDATES:
@@ -165,7 +163,7 @@ def best_shift(
 
 
 def count_edits(hypothesis: list[str], reference: list[str]) -> int:
-    """Edits and shifts that turn the hypothesis into the reference."""
+    """The number of edits and shifts that turn the hypothesis into the reference."""
     if not hypothesis or not reference:
         return len(hypothesis) + len(reference)
     words, distance, shifts, tried = hypothesis, BitDistance(reference), 0, 0

@@ -4,14 +4,14 @@ import pytest
 
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation import Resampling, System, compare_lexical, lexical_accuracy, read_cases
-from pysimt_sac.evaluation.lexical.accuracy import CORRECT, MISSING, WRONG, Case, find_examples, judge
+from pysimt_sac.evaluation.lexical.accuracy import CORRECT, MISSING, WRONG, Case, find_examples, label_case
 
 HEADER = "word\tcorrect\tcandidates\tline\trare"
 HAT = Case("hat", ("hut",), (("mütze", 40), ("hut", 30), ("hüte", 2), ("helm", 1)), 0, True)
 
 
 @pytest.mark.parametrize(
-    ("output", "verdict"),
+    ("hypothesis", "label"),
     [
         ("ein mann mit hut .", CORRECT),
         ("Ein Mann mit HUT .", CORRECT),
@@ -27,21 +27,21 @@ HAT = Case("hat", ("hut",), (("mütze", 40), ("hut", 30), ("hüte", 2), ("helm",
         ("hut hut hut", CORRECT),
     ],
 )
-def test_one_case_by_hand(output, verdict):
-    assert judge(HAT, output) == verdict
+def test_one_case_by_hand(hypothesis, label):
+    assert label_case(HAT, hypothesis) == label
 
 
 def test_inflected_forms_count_where_they_are_among_the_correct_ones():
     case = Case("hat", ("hut", "hüte"), HAT.candidates, 0, False)
-    assert judge(case, "zwei hüte .") == CORRECT
-    assert judge(case, "zwei mützen .") == MISSING
+    assert label_case(case, "zwei hüte .") == CORRECT
+    assert label_case(case, "zwei mützen .") == MISSING
 
 
 def test_forms_of_several_words_and_escaped_characters():
     case = Case("now", ("en ce moment",), (("aujourd'hui", 3), ("en ce moment", 1)), 0, True)
-    assert judge(case, "il dort en ce moment .") == CORRECT
-    assert judge(case, "en moment ce") == MISSING
-    assert judge(case, "il dort aujourd&apos;hui .") == WRONG
+    assert label_case(case, "il dort en ce moment .") == CORRECT
+    assert label_case(case, "en moment ce") == MISSING
+    assert label_case(case, "il dort aujourd&apos;hui .") == WRONG
 
 
 def test_the_word_twice_in_a_sentence_is_two_cases():
@@ -91,7 +91,7 @@ def test_examples_are_where_systems_differ(tmp_path):
     one, other = System("a", (("hut", "hut", "mütze"),)), System("b", (("hut", "mütze", "mütze"),))
     (example,) = find_examples(cases, [one, other], 5)
     assert example.case.line == 1
-    assert example.verdicts == {"a": CORRECT, "b": WRONG}
+    assert example.labels == {"a": CORRECT, "b": WRONG}
     assert [found.case.line for found in find_examples(cases, [other], 5)] == [1, 2]
     assert len(find_examples(cases, [other], 1)) == 1
 

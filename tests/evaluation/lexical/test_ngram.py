@@ -126,5 +126,5 @@ def test_nothing_to_learn_from():
     for lines in ([], ["", "  "]):
         with pytest.raises(UserError, match="no words"):
             NgramModel(lines)
-    with pytest.raises(UserError, match="no order"):
+    with pytest.raises(UserError, match="not an n-gram order"):
         NgramModel(["a"], 0)

@@ -214,7 +214,7 @@ def test_rows_without_ranks_are_counted(files):
     (files / "filled.csv").write_text(filled, encoding="utf-8", newline="")
     judgements, empty = read_judgements(files / "filled.csv", read_key(files / "key.json"))
     assert (len(judgements), empty) == (40, 60)
-    with pytest.raises(UserError, match="no sentence has been judged"):
+    with pytest.raises(UserError, match="no sentence is ranked"):
         score_ranking([])
 
 
@@ -222,14 +222,14 @@ def test_sheet_and_key_must_belong_together(files, texts):
     training, sources, outputs = texts
     other = draw_items(training, sources, outputs, RankingOptions(seed=9))
     write_key(files / "other.json", other, sources, RankingOptions(seed=9))
-    with pytest.raises(UserError, match=r"another source in the key.*belongs to this key"):
+    with pytest.raises(UserError, match=r"another source in the key.*belong to this key"):
         read_judgements(files / "sheet.csv", read_key(files / "other.json"))
     twice = (files / "sheet.csv").read_bytes()
     (files / "twice.csv").write_bytes(twice + twice.split(b"\r\n")[1] + b"\r\n")
-    with pytest.raises(UserError, match="stands there twice"):
+    with pytest.raises(UserError, match="occurs twice"):
         read_judgements(files / "twice.csv", read_key(files / "key.json"))
     (files / "nokey.json").write_text('{"items": [{"item": 1}]}')
-    with pytest.raises(UserError, match="not a key of a ranking"):
+    with pytest.raises(UserError, match="not the key of a ranking"):
         read_key(files / "nokey.json")
     (files / "book.csv").write_bytes(b"PK\x03\x04")
     with pytest.raises(UserError, match="workbook"):

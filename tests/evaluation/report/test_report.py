@@ -55,7 +55,7 @@ def test_the_page_holds_all_texts_exactly(data, page):
     assert all(score == pytest.approx(100) for score in (row[2] for row in one["scores"]))
     case = one["cases"][1]
     assert (case["line"], case["word"], case["correct"], case["wrong"]) == (10, "bank", ["ufer"], ["bank"])
-    assert case["verdicts"] == [-1, 1, 1]
+    assert case["labels"] == [-1, 1, 1]
 
 
 def test_texts_cannot_become_elements(page):
@@ -163,7 +163,7 @@ def test_names_of_runs(tmp_path):
 
 
 def test_what_cannot_be_reported(tmp_path):
-    with pytest.raises(UserError, match="nothing to report"):
+    with pytest.raises(UserError, match="no runs or hypotheses are given"):
         gather(ReportRequest())
     full = make_request(tmp_path, 20, ["one", "two"])
     with pytest.raises(UserError, match=r"no test set is left.*--src test=FILE"):

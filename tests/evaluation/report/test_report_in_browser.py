@@ -92,7 +92,7 @@ def test_filter_by_word(page, data):
     assert page.run(SHOWN) == expected[:20]
     assert page.run("document.getElementById('count').textContent").startswith(f"1–20 of {len(expected)} sentences")
     change(page, "where", "source")
-    assert page.run("document.getElementById('count').textContent") == "No sentence fits."
+    assert page.run("document.getElementById('count').textContent") == "No sentence matches."
     change(page, "query", "sho bank")
     found = [
         line

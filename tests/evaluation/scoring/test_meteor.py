@@ -87,11 +87,11 @@ def test_what_is_missing_is_said_with_its_remedy(monkeypatch, tmp_path):
     monkeypatch.setattr(meteor.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MeteorUnavailableError, match=r"pip install 'pysimt_sac\[meteor\]'"):
         find_jar(None)
-    with pytest.raises(UserError, match="no such METEOR program"):
+    with pytest.raises(UserError, match="no such METEOR jar"):
         find_jar(tmp_path / "nowhere.jar")
     with pytest.raises(MeteorUnavailableError, match="--lang de"):
         MeteorMetric(None)
-    with pytest.raises(MeteorUnavailableError, match="does not know the language 'zh'"):
+    with pytest.raises(MeteorUnavailableError, match="does not support the language 'zh'"):
         MeteorMetric("zh")
     jar = tmp_path / "meteor.jar"
     jar.touch()

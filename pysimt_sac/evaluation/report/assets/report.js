@@ -1,4 +1,4 @@
-// The browser of translations: filters, sorts, marks differences. Text only ever enters the page as text.
+// The browser of translations: filters, sorts, marks differences. Text is only inserted as text, never as HTML.
 (() => {
   "use strict";
   const PAGE = 20;
@@ -51,14 +51,14 @@
     fill(at("word"), [
       ["", "all sentences"],
       ...(words.length ? [["*any", "any ambiguous word"], ["*rare", "a rare case"],
-        ["*split", "one that systems treat differently"]] : []),
+        ["*split", "a case on which systems differ"]] : []),
       ...words.map(([word, count]) => ["=" + word, `${word} (${count})`]),
     ]);
     at("word").disabled = !words.length;
-    const sorts = [["line", "place in the test set"]];
+    const sorts = [["line", "line number"]];
     for (let number = 1; number < set.systems.length; number++) {
-      sorts.push([`+${number}`, `improvement of ${set.systems[number]} over ${first}`]);
-      sorts.push([`-${number}`, `loss of ${set.systems[number]} against ${first}`]);
+      sorts.push([`+${number}`, `largest gain of ${set.systems[number]} over ${first}`]);
+      sorts.push([`-${number}`, `largest loss of ${set.systems[number]} against ${first}`]);
     }
     set.systems.forEach((name, number) => sorts.push([`s${number}`, `score of ${name}, lowest first`]));
     fill(at("sort"), sorts);
@@ -76,7 +76,7 @@
   function wantedCase(one, choice) {
     if (choice === "*any") return true;
     if (choice === "*rare") return one.rare;
-    if (choice === "*split") return one.verdicts.some((verdict) => verdict !== one.verdicts[0]);
+    if (choice === "*split") return one.labels.some((label) => label !== one.labels[0]);
     return one.word === choice.slice(1);
   }
 
@@ -226,14 +226,14 @@
     const lines = state.found.slice(start, start + PAGE);
     const list = at("list");
     list.replaceChildren(...lines.map((line) => sentence(set, line)));
-    // What is in sight is laid out at once, the rest when there is time.
+    // Lay out the visible part first, the rest when idle.
     list.className = "fresh";
     const whenIdle = window.requestIdleCallback || setTimeout;
     whenIdle(() => { list.className = ""; });
     const total = state.found.length;
     at("count").textContent = total
       ? `${start + 1}–${start + lines.length} of ${total} sentences; scores: sentence ${data.measure.toUpperCase()}`
-      : "No sentence fits.";
+      : "No sentence matches.";
     for (const end of ["", "-below"]) {
       at("previous" + end).disabled = state.page === 0;
       at("next" + end).disabled = start + PAGE >= total;
