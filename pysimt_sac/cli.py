@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pysimt_sac import __version__
-from pysimt_sac.errors import UserError, shorten
+from pysimt_sac.errors import UserError, error_in_own_file, shorten
 
 
 class Command(NamedTuple):
@@ -85,8 +85,11 @@ def run_command(program: str, commands: dict[str, Command], arguments: Sequence[
     except Exception as error:
         if os.environ.get("PYSIMT_SAC_TRACEBACK"):
             raise
+        if own := error_in_own_file(error):
+            print(f"{program} {args.command}: error: {own}", file=sys.stderr)
+            return 2
         what = " ".join(f"{type(error).__name__}: {error}".split())
-        hint = "PYSIMT_SAC_TRACEBACK=1 shows where; if it is not in a file of your own, please report it"
+        hint = "PYSIMT_SAC_TRACEBACK=1 shows where; please report it"
         print(f"{program} {args.command}: error: unexpected {shorten(what)} ({hint})", file=sys.stderr)
         return 1
 

@@ -3,9 +3,12 @@
 Anything may raise `UserError`; only `cli.run_command` prints it.
 """
 
+import linecache
+import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+PLUGIN = "pysimt_sac_plugin_"  # how the modules are called that are made of the user's own files
 LONGEST = 1000  # characters of a message; a whole file may have been given where a number belongs
 
 
@@ -33,6 +36,17 @@ def shorten(message: str) -> str:
     if len(message) > LONGEST:
         message = f"{message[: LONGEST // 2]} ... {message[-LONGEST // 2 :]}"
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
+
+
+def error_in_own_file(error: BaseException) -> UserError | None:
+    """Say where in a file of the user's own an exception came up, or what that file called; None: in none."""
+    for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if str(frame.f_globals.get("__name__")).startswith(PLUGIN):
+            path = frame.f_code.co_filename
+            statement = linecache.getline(path, number).strip()
+            what = f"line {number}, `{statement}`: {type(error).__name__}: {error}"
+            return UserError(what, path, "correct that file; PYSIMT_SAC_TRACEBACK=1 shows how it came to that line")
+    return None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

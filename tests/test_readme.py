@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers the models
-from pysimt_sac.cli import COMMANDS
+from pysimt_sac.cli import COMMANDS, main_sac
 from pysimt_sac.engine.config.merging import merged_config_text
 from pysimt_sac.engine.config.parser import check_config, read_config
+from pysimt_sac.engine.data.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -50,6 +51,13 @@ def test_its_included_config_is_read(tmp_path):
     (tmp_path / "sac.conf").write_text(textwrap.dedent(text), encoding="utf-8")
     train, warnings = check_config(read_config(tmp_path / "sac.conf"))
     assert (train.model_type, warnings) == ("SACNMT", [])
+
+
+def test_its_sentence_is_one_that_the_demo_model_can_know(tmp_path):
+    assert main_sac(["prepare", "demo", "--out", str(tmp_path / "demo")]) == 0
+    known = Vocabulary.read(tmp_path / "demo/train.vocab.en").index
+    (sentence,) = re.findall(r'^    echo "(.*)" \| pysimt translate', README, flags=re.MULTILINE)
+    assert [word for word in sentence.split() if word not in known] == []
 
 
 def test_versions_agree():

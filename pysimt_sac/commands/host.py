@@ -7,6 +7,7 @@ import shutil
 import sysconfig
 from pathlib import Path
 
+from pysimt_sac.errors import UserError
 from pysimt_sac.files import why
 from pysimt_sac.hosts import choice
 
@@ -19,7 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Say it line by line."""
-    print(f"Host:              {choice.describe()}")
+    for line in describe_host():
+        print(line)
     value = os.environ.get(choice.VARIABLE)
     meaning = "pysimt if it is installed, else the embedded engine"
     print(f"{choice.VARIABLE}:   {value or f'not set (auto: {meaning})'}")
@@ -27,6 +29,18 @@ def run(args: argparse.Namespace) -> int:
     for line in describe_command(find_script()):
         print(line)
     return 0
+
+
+def describe_host() -> list[str]:
+    """The host; pysimt is one only if all of it can be imported."""
+    if choice.name() == "pysimt":
+        from pysimt_sac.hosts.pysimt_device import reserve_device
+
+        try:
+            reserve_device("cpu")
+        except UserError as error:
+            return [f"Host:              none, because {error.what}", f"                   ({error.todo})"]
+    return [f"Host:              {choice.describe()}"]
 
 
 def find_script() -> Path | None:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import pathlib
 import re
+import struct
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -63,15 +64,31 @@ def load_safely(path: Path, what: str) -> Any:
     """Load tensors and plain values; a file that needs anything else is refused, unexecuted."""
     require_file(path, what)
     try:
+        check_whole(path, what)
         check_archive(path)
         with torch.serialization.safe_globals(ALLOWED_TYPES), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a foreign file is refused in one line, by us
             return torch.load(path, map_location="cpu", weights_only=True)
+    except UserError:
+        raise
     except Exception as error:  # torch has no common type for "this is not such a file"
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         if "Unsupported" in str(error) or "WeightsUnpickler" in str(error) or "weights_only" in str(error).lower():
             reason = "it holds objects that are not weights or plain values"
+        if isinstance(error, EOFError | struct.error):  # torch's oldest files end in the middle of something
+            reason = "it is truncated"
         raise UserError(f"is not a {what}, or is damaged: {reason[:200]}", path) from error
+
+
+def check_whole(path: Path, what: str) -> None:
+    """Recognise what a full disk or a broken copy leaves behind: nothing, or an archive without its end."""
+    with open(path, "rb") as stream:
+        start = stream.read(4)
+    todo = "copy it again, or use an earlier one"
+    if not start:
+        raise UserError(f"is empty: no {what} was written, or copied, to its end", path, todo)
+    if start == b"PK\x03\x04" and not zipfile.is_zipfile(path):
+        raise UserError(f"is truncated: the end of the {what} is missing", path, todo)
 
 
 def check_archive(path: Path) -> None:

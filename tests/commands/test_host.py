@@ -12,14 +12,29 @@ from pysimt_sac.commands.host import OURS, THEIRS, owner
 OUR_SCRIPT = "#!/usr/bin/python\nimport sys\nfrom pysimt_sac.cli import main\nsys.exit(main())\n"
 THEIR_SCRIPT = "#!/usr/share/pysimt_sac/bin/python\nimport os\nfrom pysimt import logger\n"
 
+MODULES = "logger mainloop metrics models monitor stranslator translators config samplers/approx"
+MODULES += " utils/data utils/io utils/misc utils/topology utils/device"
 
-def tell(tmp_path, host, script=None, installed=False):
+
+def install(folder, **texts):
+    """A pysimt in which every name is an empty class; other texts for some of its modules."""
+    for name in MODULES.split():
+        path = folder / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            texts.get(path.stem, "def __getattr__(name): return type(name, (), {'__init__': lambda *_: None})\n")
+        )
+        (path.parent / "__init__.py").touch()
+    (folder / "__init__.py").write_text("__version__ = '1.2.3'\n")
+
+
+def tell(tmp_path, host, script=None, installed=False, **texts):
     """The command in a process of its own, with a `pysimt` to find or without."""
     places, scripts = tmp_path / "places", tmp_path / "scripts"
     (places / "pysimt").mkdir(parents=True)
     scripts.mkdir()
     if installed:
-        (places / "pysimt/__init__.py").write_text("__version__ = '1.2.3'\n")
+        install(places / "pysimt", **texts)
     if script:
         (scripts / "pysimt").write_text(script)
         (scripts / "pysimt").chmod(0o755)
@@ -38,6 +53,27 @@ def test_pysimt_is_found_where_it_is(tmp_path, host):
     assert str(tmp_path / "places/pysimt") in done.stdout
     assert f"of pysimt_sac, {tmp_path}/scripts/pysimt" in done.stdout
     assert "force-reinstall" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason", "todo"),
+    [
+        (
+            {"metrics": "import editdistance_x"},
+            "pysimt needs the package editdistance_x, which is not installed",
+            "(pip install editdistance_x, or set PYSIMT_SAC_HOST=embedded",
+        ),
+        ({"device": "1 / 0"}, "pysimt cannot be imported: ZeroDivisionError", "(set PYSIMT_SAC_HOST=embedded"),
+        ({"topology": "import pysimt.nothing"}, "pysimt cannot be imported: ModuleNotFoundError", "(set PYSIMT"),
+    ],
+)
+def test_a_pysimt_that_cannot_be_imported_is_no_host(tmp_path, texts, reason, todo):
+    done = tell(tmp_path, "auto", installed=True, **texts)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()[:2]
+    assert first.startswith(f"Host:              none, because {reason}")
+    assert second.strip().startswith(todo)
+    assert "1.2.3" not in done.stdout
 
 
 def test_the_engine_can_be_chosen_though_pysimt_is_there(tmp_path):

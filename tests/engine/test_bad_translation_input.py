@@ -96,11 +96,19 @@ def test_a_folder_where_a_translation_should_go(trained, pysimt, tmp_path):
     assert not (tmp_path / "out.val.gs.raw").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"junk\n", b"PK\x03\x04 half of an archive"])
-def test_files_that_are_no_checkpoints(refused, tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is empty"),
+        (b"junk\n", "is not a checkpoint, or is damaged"),
+        (b"PK\x03\x04 half of an archive", "is truncated"),
+        (b"PK\x05\x06" + b"\0" * 18, "is not a checkpoint, or is damaged"),
+    ],
+)
+def test_files_that_are_no_checkpoints(refused, tmp_path, content, reason):
     path = tmp_path / "x.ckpt"
     path.write_bytes(content)
-    refused("x.ckpt: is not a checkpoint, or is damaged", checkpoint=path)
+    refused(f"x.ckpt: {reason}", checkpoint=path)
 
 
 def test_a_missing_checkpoint_and_a_folder(refused, tmp_path):
@@ -128,7 +136,14 @@ def test_a_training_state_is_no_checkpoint(trained, refused):
 def test_a_cut_checkpoint(trained, refused, tmp_path, cut):
     path = tmp_path / "x.ckpt"
     path.write_bytes(trained[1].read_bytes()[:-cut])
-    refused("is not a checkpoint, or is damaged", checkpoint=path)
+    refused("is truncated: the end of the checkpoint is missing", checkpoint=path)
+
+
+def test_a_cut_checkpoint_of_the_oldest_format(trained, refused, tmp_path):
+    path = tmp_path / "x.ckpt"
+    torch.save(torch.load(trained[1], weights_only=True), path, _use_new_zipfile_serialization=False)
+    path.write_bytes(path.read_bytes()[:2000])
+    refused("it is truncated", checkpoint=path)
 
 
 @pytest.mark.parametrize("name", ["old_format", "new_format"])

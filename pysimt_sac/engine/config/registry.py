@@ -6,13 +6,12 @@ Ours register when their module is imported; other packages register through ent
 
 import importlib.util
 import sys
-import traceback
 from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.errors import PLUGIN, UserError, did_you_mean, error_in_own_file
 from pysimt_sac.files import require_file
 
 T = TypeVar("T")
@@ -67,7 +66,7 @@ def load_plugin_modules(paths: Iterable[str | Path]) -> None:
     """Run the user's own Python files, once each; they register what they define."""
     for path in map(Path, paths):
         require_file(path, "Python file")
-        name = f"pysimt_sac_plugin_{path.resolve().as_posix().replace('/', '_').removesuffix('.py')}"
+        name = f"{PLUGIN}{path.resolve().as_posix().replace('/', '_').removesuffix('.py')}"
         if name in sys.modules:
             continue
         spec = importlib.util.spec_from_file_location(name, path)
@@ -82,11 +81,5 @@ def load_plugin_modules(paths: Iterable[str | Path]) -> None:
             raise
         except (Exception, SystemExit) as error:  # the user's file may do anything; say what it did
             del sys.modules[name]
-            line = last_line_in(path, error)
-            raise UserError(f"{line}{type(error).__name__}: {error}", path, "correct that file") from error
-
-
-def last_line_in(path: Path, error: BaseException) -> str:
-    """Where in a user's file an error came up."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return f"line {lines[-1]}: " if lines else ""
+            what = f"{type(error).__name__}: {error}"
+            raise error_in_own_file(error) or UserError(what, path, "correct that file") from error
