@@ -109,6 +109,22 @@ def test_references_and_runs_must_be_as_many(two_sets, capsys):
     assert "base.x: has 1 files for 2 references" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("style", ["text", "markdown", "latex"])
+def test_the_baselines_own_hypotheses_are_called_identical_not_tested(outputs, write, capsys, style):
+    write("copy.1", {"mann": "junge", "der": "ein", "gras": "feld"})  # base.2
+    write("copy.2", {"mann": "junge", "der": "ein"})  # base.1
+    arguments = ["--system", "copy", "copy.1", "copy.2", "--system", "new", "new.1", "new.2"]
+    assert run(*arguments, "--format", style) == 0
+    lines = capsys.readouterr().out.splitlines()
+    copies = [line for line in lines if "copy" in line]
+    assert len(copies) == 2  # BLEU and TER
+    assert all("identical to baseline" in line and "0.00 " not in line and "1.0000" not in line for line in copies)
+    assert sum("identical" in line for line in lines) == 2
+    assert run(*arguments, "--format", "json") == 0
+    bleu = json.loads(capsys.readouterr().out)["comparisons"][0]["metrics"][0]
+    assert [system["against_baseline"]["identical"] for system in bleu["systems"][1:]] == [True, False]
+
+
 def test_the_same_run_twice_is_a_warning(outputs, capsys):
     assert run("--system", "new", "new.1", "new.1") == 0
     assert "warning: new.1: is identical to new.1, another run of 'new'" in capsys.readouterr().err

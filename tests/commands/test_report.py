@@ -64,6 +64,18 @@ def test_outputs_without_runs(write, folder, capsys):
     assert one["scores"][1][0] > one["scores"][0][0]
 
 
+def test_a_copy_of_the_baseline_is_called_identical(write, folder):
+    write("base.out", {"mann": "junge"})
+    write("copy.out", {"mann": "junge"})
+    write("src.en")
+    (folder / "words.tsv").write_text("word\tcorrect\tcandidates\tline\trare\nhat\thut\thut:1\t0\t0\n")
+    arguments = ["report", "--hyp", "base:x=base.out", "--hyp", "copy:x=copy.out", "--src", "x=src.en"]
+    assert main_sac([*arguments, "--ref", "x=ref.de", "--mlt", "x=words.tsv", "--out", "r.html", *QUICK]) == 0
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert page.count("<td>identical to base</td>") == 4  # BLEU, chrF, LTA, ALI
+    assert "1.0000" not in page
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

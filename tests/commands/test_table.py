@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from pysimt_sac.cli import main_sac
 
 
@@ -31,6 +33,38 @@ def test_own_runs(write, folder, capsys):
     assert main_sac([*arguments, "--format", "json"]) == 0
     (table,) = json.loads(capsys.readouterr().out)["tables"]
     assert table["rows"][-1]["cells"][0] == {"value": 100.0, "significant": True, "spread": None}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            ['reference = "ref.de"', 'systems = {MLE = "mle.{set}"}'],
+            'runs.toml: [multi30k.en-de]: reference = "ref.de" has no {set}, but there are 3 test sets '
+            "(write {set} in place of the test set's name, which is one of test_2016_flickr, test_2017_flickr, ",
+        ),
+        (
+            ['reference = "x/test_2017_flickr.de"', 'systems = {MLE = "mle.{set}"}'],
+            '(write "x/{set}.de")',
+        ),
+        (
+            ['reference = "ref.{set}"', 'systems = {MLE = ["mle.{set}", "mle.2"]}'],
+            'MLE = "mle.2" has no {set}',
+        ),
+        (
+            ['reference = "ref.{set}"', 'ambiguous = "words.tsv"', 'systems = {MLE = "mle.{set}"}'],
+            'ambiguous = "words.tsv" has no {set}',
+        ),
+    ],
+)
+def test_one_file_for_all_test_sets_is_refused(write, folder, capsys, lines, message):
+    for name in ("mle.2", *(f"mle.test_{each}" for each in ("2016_flickr", "2017_flickr", "2017_mscoco"))):
+        write(name, {"mann": "junge"})
+    (folder / "runs.toml").write_text("\n".join(["[multi30k.en-de]", *lines]))
+    assert main_sac(["table", "runs.toml", "--shuffles", "10", "--bootstrap", "10"]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
 
 
 def test_the_example_can_be_saved_and_read(folder, capsys):

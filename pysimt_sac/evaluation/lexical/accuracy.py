@@ -221,13 +221,12 @@ def compare_lexical(
     per_system = [label_runs(cases, system.runs) for system in systems]
     accuracies = tuple(accuracy_of(system.name, cases, own) for system, own in zip(systems, per_system, strict=True))
     labels = np.concatenate(per_system)
-    names = [(system.name, len(system.runs)) for system in systems]
 
     def test(numbers: list[int]) -> tuple[MetricComparison, ...]:
         if not numbers:
             return ()
         statistics = sentence_statistics([cases[number] for number in numbers], labels[:, numbers])
-        return compare_statistics([statistics] * len(METRICS), METRICS, names, resampling)
+        return compare_statistics([statistics] * len(METRICS), METRICS, systems, resampling)
 
     everything = list(range(len(cases)))
     rare = [number for number in everything if cases[number].rare]

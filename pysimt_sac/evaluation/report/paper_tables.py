@@ -14,7 +14,7 @@ from pysimt_sac.evaluation.lexical.accuracy import compare_lexical, read_cases
 from pysimt_sac.evaluation.report.layout import Table, best_cells
 from pysimt_sac.evaluation.report.paper import LOWER_IS_BETTER, Cell, PaperTable
 from pysimt_sac.evaluation.report.runs_file import RunsFile, RunsSection, find_runs, for_set
-from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System, compare_systems
+from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System, compare_systems, pick
 from pysimt_sac.evaluation.scoring.meteor import guess_language
 from pysimt_sac.evaluation.scoring.scores import choose_metrics
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT, Resampling
@@ -173,11 +173,6 @@ def count_runs(name: str, patterns: list[str], sets: Sequence[str], where: str) 
     if not runs:
         raise UserError(f"no output of the system {name!r} exists, e.g. {for_set(patterns[0], sets[0])}", where)
     return runs
-
-
-def pick(lines: Sequence[str], kept: Sequence[int]) -> tuple[str, ...]:
-    """Select lines."""
-    return tuple(lines[number] for number in kept)
 
 
 def cells_by_system(parts: Sequence[MetricComparison], tested: bool) -> dict[str, Cells]:

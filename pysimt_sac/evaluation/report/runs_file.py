@@ -14,6 +14,7 @@ from pysimt_sac.evaluation.report.paper import SETS
 from pysimt_sac.files import read_lines
 
 SECTIONS = {"multi30k": ("en-fr", "en-de"), "iwslt-multi30k": ("de-en",), "iwslt14": ("de-en",)}
+ONE_TEST_SET = "iwslt14"
 KEYS = ("reference", "ambiguous", "systems")
 EXAMPLE = """\
 # The paths of your runs. {set} is replaced by test_2016_flickr, test_2017_flickr and test_2017_mscoco.
@@ -68,11 +69,12 @@ def read_runs(path: Path) -> RunsFile:
         if corpus not in SECTIONS or not isinstance(pairs, dict):
             raise UserError(f"no table of the paper is about {corpus!r}", path, did_you_mean(corpus, SECTIONS))
         for pair, section in pairs.items():
+            where = f"{path}: [{corpus}.{pair}]"
             if pair not in SECTIONS[corpus]:
-                raise UserError(
-                    f"the paper has no {pair!r}", f"{path}: [{corpus}.{pair}]", did_you_mean(pair, SECTIONS[corpus])
-                )
-            sections[corpus, pair] = parse_section(section, f"{path}: [{corpus}.{pair}]")
+                raise UserError(f"the paper has no {pair!r}", where, did_you_mean(pair, SECTIONS[corpus]))
+            sections[corpus, pair] = parse_section(section, where)
+            if corpus != ONE_TEST_SET:
+                check_paths(sections[corpus, pair], where)
     if not sections:
         raise UserError("names no runs", path, "see pysimt-sac table --example")
     return RunsFile(path, sections)
@@ -91,9 +93,24 @@ def parse_section(section: Any, where: str) -> RunsSection:
     parsed = {}
     for name, paths in systems.items():
         parsed[name] = [paths] if isinstance(paths, str) else paths
-        if not isinstance(parsed[name], list) or not all(isinstance(each, str) for each in parsed[name]):
+        if not (
+            isinstance(parsed[name], list) and parsed[name] and all(isinstance(each, str) for each in parsed[name])
+        ):
             raise UserError(f"the system {name!r} must be a path or a list of paths", where)
     return RunsSection(reference, ambiguous, parsed)
+
+
+def check_paths(section: RunsSection, where: str) -> None:
+    """Refuse paths without {set}, which would be the same file for all test sets."""
+    paths = [("reference", section.reference), ("ambiguous", section.ambiguous)]
+    paths += [(name, path) for name, own in section.systems.items() for path in own]
+    for name, path in paths:
+        if path and "{set}" not in path:
+            todo = f"write {{set}} in place of the test set's name, which is one of {', '.join(SETS.values())}"
+            for test_set in SETS.values():
+                if test_set in path:
+                    todo = f'write "{path.replace(test_set, "{set}")}"'
+            raise UserError(f'{name} = "{path}" has no {{set}}, but there are {len(SETS)} test sets', where, todo)
 
 
 def for_set(pattern: str, test_set: str) -> str:

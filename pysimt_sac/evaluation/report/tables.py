@@ -1,11 +1,9 @@
 """The tables that both the commands and the report show: comparisons, ambiguous words, word frequency."""
 
-from collections.abc import Sequence
-
 from pysimt_sac.evaluation.lexical.accuracy import Accuracy, LexicalComparison
 from pysimt_sac.evaluation.lexical.frequency import FrequencyAnalysis, SentenceGroup, WordUse
 from pysimt_sac.evaluation.report.layout import Table, best_cells
-from pysimt_sac.evaluation.scoring.comparison import Comparison, MetricComparison, SystemScore
+from pysimt_sac.evaluation.scoring.comparison import Comparison, MetricComparison
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
 
 COMPARISON_HEADER = (
@@ -40,7 +38,7 @@ def comparison_table(comparison: Comparison) -> Table:
         if part.metric != "length":
             best = best_cells([[round(system.average, 2)] for system in part.systems], [part.higher_is_better])
             bold |= {(len(rows) + row, COMPARISON_HEADER.index("average")) for row, _ in best}
-        rows.extend(system_row(part, system, first=number == 0) for number, system in enumerate(part.systems))
+        rows += [system_row(part, number) for number in range(len(part.systems))]
     resampling = comparison.resampling
     left_out = f" ({comparison.left_out} left out for <unk>)" if comparison.left_out else ""
     notes = [
@@ -61,23 +59,35 @@ def comparison_table(comparison: Comparison) -> Table:
     )
 
 
-def system_row(part: MetricComparison, system: SystemScore, first: bool) -> tuple[str, ...]:
+def system_row(part: MetricComparison, number: int) -> tuple[str, ...]:
     """One row; the metric's name is in the first row only."""
+    system = part.systems[number]
     found = system.against_baseline
     arrow = "" if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
+    difference, p = difference_cells(part, number)
     return (
-        part.metric + arrow if first else "",
+        part.metric + arrow if number == 0 else "",
         system.system,
         str(len(system.runs)),
         f"{system.average:.2f}",
         f"{system.s_sel:.2f}",
         "-" if system.s_test is None else f"{system.s_test:.2f}",
         f"{system.interval.low:.2f}..{system.interval.high:.2f}",
-        f"{found.difference:+.2f}" if found else "-",
-        f"{found.interval.low:+.2f}..{found.interval.high:+.2f}" if found else "-",
-        p_cell(found.p) if found else "- ",
-        f"{found.runs_won}/{found.run_pairs}" if found else "-",
+        difference,
+        f"{found.interval.low:+.2f}..{found.interval.high:+.2f}" if found and not found.identical else "-",
+        p,
+        f"{found.runs_won}/{found.run_pairs}" if found and not found.identical else "-",
     )
+
+
+def difference_cells(part: MetricComparison, number: int) -> tuple[str, str]:
+    """Difference from the baseline and p, or that the hypotheses are identical to the baseline's."""
+    found = part.systems[number].against_baseline
+    if found is None:
+        return "-", "- "
+    if found.identical:
+        return f"identical to {part.systems[0].system}", "- "
+    return f"{found.difference:+.2f}", p_cell(found.p)
 
 
 def accuracy_table(comparison: LexicalComparison) -> Table:
@@ -93,7 +103,8 @@ def accuracy_table(comparison: LexicalComparison) -> Table:
                     str(system.runs),
                     str(accuracy.cases),
                     *((f"{accuracy.lta:.2f}", f"{accuracy.ali:.2f}", f"{accuracy.ali_paper:.2f}") if tests else "---"),
-                    *difference_cells(tests, number),
+                    *(cell for test in tests for cell in difference_cells(test, number)),
+                    *([] if tests else "----"),
                 )
             )
     resampling = comparison.resampling
@@ -107,15 +118,6 @@ def accuracy_table(comparison: LexicalComparison) -> Table:
             f"p: approximate randomisation over sentences, {resampling.shuffles} shuffles, seed {resampling.seed}",
         ),
     )
-
-
-def difference_cells(tests: Sequence[MetricComparison], number: int) -> list[str]:
-    """Difference from the first system and its p, for LTA and for ALI."""
-    cells = []
-    for test in tests:
-        found = test.systems[number].against_baseline
-        cells += [f"{found.difference:+.2f}", p_cell(found.p)] if found else ["-", "- "]
-    return cells or ["-"] * 4
 
 
 def word_table(comparison: LexicalComparison, wanted: int | None = None) -> Table:

@@ -51,6 +51,7 @@ class AgainstBaseline:
     p: float
     runs_won: int
     run_pairs: int
+    identical: bool  # the same hypotheses as the baseline: there is nothing to test
 
 
 @dataclass(frozen=True)
@@ -103,19 +104,21 @@ def compare_systems(
     """Compare systems with a baseline on one test set."""
     all_systems = [baseline, *systems]
     check_systems(references, all_systems)
-    runs = [run for system in all_systems for run in system.runs]
-    left_out = 0
+    kept = list(range(len(references)))
     if no_unknown:
-        kept = without_unknown(runs, len(references))
-        left_out = len(references) - len(kept)
-        references = [references[number] for number in kept]
-        runs = [tuple(run[number] for number in kept) for run in runs]
+        kept = without_unknown([run for system in all_systems for run in system.runs], len(references))
+        all_systems = [System(each.name, tuple(pick(run, kept) for run in each.runs)) for each in all_systems]
     chosen = choose_metrics().metrics if metrics is None else metrics
-    statistics = collect_statistics(chosen, runs, references)
+    runs = [run for system in all_systems for run in system.runs]
+    statistics = collect_statistics(chosen, runs, pick(references, kept))
     resampling = resampling or Resampling()
-    counts = [(system.name, len(system.runs)) for system in all_systems]
-    parts = compare_statistics(statistics, chosen, counts, resampling)
-    return Comparison(test_set, len(references), left_out, resampling, parts)
+    parts = compare_statistics(statistics, chosen, all_systems, resampling)
+    return Comparison(test_set, len(kept), len(references) - len(kept), resampling, parts)
+
+
+def pick(lines: Sequence[str], kept: Sequence[int]) -> tuple[str, ...]:
+    """Select lines by number."""
+    return tuple(lines[number] for number in kept)
 
 
 def check_names(names: Sequence[str], todo: str = "give each its own name") -> None:
@@ -138,13 +141,10 @@ def check_systems(references: Sequence[str], systems: Sequence[System]) -> None:
 def compare_statistics(
     statistics: Sequence[FloatArray],
     metrics: Sequence[Formula],
-    systems: Sequence[tuple[str, int]],
+    systems: Sequence[System],
     resampling: Resampling,
 ) -> tuple[MetricComparison, ...]:
-    """Compare systems on the sufficient statistics of their runs.
-
-    systems: names and numbers of runs, the baseline first, in the order of the runs in `statistics`.
-    """
+    """Compare systems, the baseline first, on the sufficient statistics of all their runs."""
     columns = consecutive(part.shape[-1] for part in statistics)
 
     def score(sums: FloatArray) -> FloatArray:
@@ -152,7 +152,7 @@ def compare_statistics(
         return np.stack([metric.score(sums[..., part]) for metric, part in zip(metrics, columns, strict=True)], axis=-1)
 
     joined = np.concatenate(statistics, axis=-1)
-    groups = consecutive(runs for _, runs in systems)
+    groups = consecutive(len(system.runs) for system in systems)
     scores = score(joined.sum(axis=1))
     resampled = bootstrap_scores(joined, score, resampling.bootstrap, resampling.seed)
     baseline, *others = (joined[group] for group in groups)
@@ -162,11 +162,18 @@ def compare_statistics(
     for number, metric in enumerate(metrics):
         run_scores = [RunScores(scores[group, number], resampled[:, group, number]) for group in groups]
         first = run_scores[0]
-        rows = [summarise(systems[0][0], first, None)]
-        for (name, _), own, p in zip(systems[1:], run_scores[1:], p_values, strict=True):
-            rows.append(summarise(name, own, difference_from(first, own, float(p[number]), metric.higher_is_better)))
+        rows = [summarise(systems[0].name, first, None)]
+        for system, own, p in zip(systems[1:], run_scores[1:], p_values, strict=True):
+            same = identical(systems[0], system)
+            found = difference_from(first, own, float(p[number]), metric.higher_is_better, same)
+            rows.append(summarise(system.name, own, found))
         parts.append(MetricComparison(metric.name, metric.signature, metric.higher_is_better, tuple(rows)))
     return tuple(parts)
+
+
+def identical(baseline: System, system: System) -> bool:
+    """Whether a system has the baseline's hypotheses, in any order of runs."""
+    return sorted(baseline.runs) == sorted(system.runs) or len({*baseline.runs, *system.runs}) == 1
 
 
 @dataclass(frozen=True)
@@ -202,7 +209,9 @@ def summarise(name: str, own: RunScores, against_baseline: AgainstBaseline | Non
     )
 
 
-def difference_from(baseline: RunScores, own: RunScores, p: float, higher_is_better: bool) -> AgainstBaseline:
+def difference_from(
+    baseline: RunScores, own: RunScores, p: float, higher_is_better: bool, same: bool
+) -> AgainstBaseline:
     """The difference from the baseline, its interval, and the pairs of runs won."""
     pairs = own.scores[:, None] - baseline.scores[None, :]
     return AgainstBaseline(
@@ -211,4 +220,5 @@ def difference_from(baseline: RunScores, own: RunScores, p: float, higher_is_bet
         p=p,
         runs_won=int((pairs > 0).sum() if higher_is_better else (pairs < 0).sum()),
         run_pairs=pairs.size,
+        identical=same,
     )

@@ -82,13 +82,13 @@ def runs(tmp_path, references, output, monkeypatch) -> Path:
         write(f"sac-{seed}.test_2016_flickr", output(seed + 2, 0.1))
     write("c1.test_2016_flickr", output(9, 0.3))
     rows = [f"hund\thund\thunde:4|hund:3\t{line}\t{line % 2}" for line in range(100)]
-    write("words.tsv", ["word\tcorrect\tcandidates\tline\trare", *rows])
+    write("words.test_2016_flickr.tsv", ["word\tcorrect\tcandidates\tline\trare", *rows])
     write(
         "runs.toml",
         [
             "[multi30k.en-de]",
             'reference = "ref.{set}.de"',
-            'ambiguous = "words.tsv"',
+            'ambiguous = "words.{set}.tsv"',
             "[multi30k.en-de.systems]",
             '"C1" = "c1.{set}"',
             'mle = "mle-*.{set}"',
@@ -174,6 +174,7 @@ def test_the_example_is_a_valid_runs_file(tmp_path):
         ("[multi30k.en-de]\nrefrence = 'r'", "did you mean 'reference'"),
         ("[multi30k.en-de]\nreference = 'r'", "needs reference = PATH and systems"),
         ("[multi30k.en-de]\nreference = 'r'\nsystems = {MLE = 3}", "'MLE' must be a path or a list"),
+        ("[multi30k.en-de]\nreference = 'r'\nsystems = {MLE = []}", "'MLE' must be a path or a list"),
     ],
 )
 def test_a_broken_runs_file_is_refused(tmp_path, content, message):

@@ -26,7 +26,8 @@ class Points:
 def test_columns_by_hand():
     runs = np.array([[1.0, 3, 2, 4], [2, 4, 3, 5], [5, 3, 4, 6]])  # two runs of the baseline, one of the system
     statistics = np.stack([runs, np.ones_like(runs)], axis=-1)
-    (part,) = compare_statistics([statistics], [Points()], [("base", 2), ("new", 1)], Resampling(2000, 5000, 1))
+    systems = [System("base", (("a",), ("b",))), System("new", (("c",),))]
+    (part,) = compare_statistics([statistics], [Points()], systems, Resampling(2000, 5000, 1))
     base, new = part.systems
     assert base.runs == (2.5, 3.5)
     assert base.average == 3.0
@@ -39,6 +40,22 @@ def test_columns_by_hand():
     assert against.difference == 1.5
     assert (against.runs_won, against.run_pairs) == (2, 2)
     assert against.interval.low <= 1.5 <= against.interval.high
+    assert not against.identical
+
+
+@pytest.mark.parametrize(
+    ("runs", "same"),
+    [(("x", "y"), True), (("y", "x"), True), (("x", "x"), False), (("x",), False), (("x", "z"), False)],
+)
+def test_a_system_with_the_baselines_hypotheses_is_identical_in_any_order_of_runs(runs, same):
+    def system(name, texts):
+        return System(name, tuple((text, text) for text in texts))
+
+    metrics = choose_metrics(["length"]).metrics
+    found = compare_systems(["a", "b"], system("base", "xy"), [system("new", runs)], metrics, QUICK)
+    assert found["length"].systems[1].against_baseline.identical == same
+    one = compare_systems(["a", "b"], system("base", "x"), [system("new", "xx")], metrics, QUICK)
+    assert one["length"].systems[1].against_baseline.identical  # all runs are the same text
 
 
 def test_scores_are_sacrebleus_and_a_seed_repeats_everything(references, output):
