@@ -1,5 +1,7 @@
 """The gate lets critics through that know what words bring, and no others; divergence is noticed, and said once."""
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -127,6 +129,15 @@ def test_there_is_no_dropout_in_an_examination(setup):
     setup.actor.networks.train()
     assert gate(setup, 1.0).examine(16, seed=3) == expected
     assert setup.actor.decoder.do_out.training
+
+
+def test_critics_of_an_actor_without_doubts_cannot_pass(setup):
+    """It leaves nothing to compare, in any sentence."""
+    door = gate(setup, 1.0)
+    door.options = dataclasses.replace(door.options, support_least=0.999)
+    report = door.examine(16, seed=3)
+    assert report.everywhere.n_states == 0
+    assert not report.passed
 
 
 def test_one_random_state_of_each_sentence_that_has_one():

@@ -1,4 +1,4 @@
-"""alpha, fixed and learned; a baseline that learns and moves nothing else."""
+"""alpha, fixed and learned; the critics' weight by regression; a baseline that learns and moves nothing else."""
 
 import io
 import math
@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from pysimt_sac.rl.estimators import LearnedBaseline, Temperature
+from pysimt_sac.rl.estimators import FutureWeight, LearnedBaseline, Temperature
 
 LOG_PI = torch.tensor([[0.5, 0.25, 0.25]]).log()
 ENTROPY = 1.5 * math.log(2)
@@ -70,6 +70,89 @@ def test_auto_is_learned_and_a_number_is_not(alpha, learned, start):
     temperature = Temperature.build(alpha, None, 0.1, torch.device("cpu"))
     assert temperature.learned == learned
     assert temperature.alpha.item() == pytest.approx(start)
+
+
+# The weight of the critics' future
+
+CPU = torch.device("cpu")
+VALID = torch.tensor([[True, True, True], [True, True, False]])
+# Centred: -2 -1 3 | 1 -1, and -2 1 1 | 1 -1
+REALISED = torch.tensor([[1.0, 2.0, 6.0], [4.0, 2.0, 9.0]])
+PREDICTED = torch.tensor([[0.0, 3.0, 3.0], [5.0, 3.0, 7.0]])
+
+
+def weight_after(*predictions, realised=REALISED, valid=VALID):
+    weight = FutureWeight("auto", True, CPU)
+    for predicted in predictions:
+        weight.update(predicted.unsqueeze(0), realised, valid)
+    return float(weight.value)
+
+
+def test_it_is_the_slope_of_the_realised_future_on_the_predicted_one():
+    covariance, variance = (4 - 1 + 3) + (1 + 1), (4 + 1 + 1) + (1 + 1)
+    assert weight_after(PREDICTED) == pytest.approx(covariance / variance)
+    assert weight_after(PREDICTED, PREDICTED) == pytest.approx(1.0)
+    twice = 2 * PREDICTED + 5  # critics that exaggerate, whatever V(s) they add
+    assert weight_after(twice) == pytest.approx(0.5)
+    # a running mean: 0.98 of the old one, from 0
+    after = (0.98 * 8 + 2 * 8) / (0.98 * 8 + 4 * 8)
+    assert weight_after(PREDICTED, twice) == pytest.approx(after)
+
+
+def test_it_is_the_slope_of_a_least_squares_fit():
+    generator = torch.Generator().manual_seed(0)
+    predicted, noise = torch.randn(2, 40, 4, generator=generator).unbind()
+    realised, valid = 0.6 * predicted + noise, torch.ones(40, 4, dtype=torch.bool)
+    x, y = (values - values.mean(1, keepdim=True) for values in (predicted, realised))
+    slope = torch.linalg.lstsq(x.reshape(-1, 1), y.reshape(-1, 1)).solution.item()
+    assert 0 < slope < 1
+    assert weight_after(predicted, realised=realised, valid=valid) == pytest.approx(slope, rel=1e-4)
+
+
+def test_it_begins_at_zero_and_stays_between_zero_and_one():
+    assert weight_after() == 0
+    assert weight_after(torch.zeros(2, 3)) == 0  # critics at their start, Q = 0
+    assert weight_after(REALISED) == pytest.approx(1.0)
+    assert weight_after(-REALISED) == 0  # the wrong order
+    assert weight_after(0.1 * REALISED) == 1  # the right order, but too timid
+    assert weight_after(REALISED[:0], realised=REALISED[:0], valid=VALID[:0]) == 0
+
+
+def test_of_several_critics_the_smaller_prediction_counts_as_for_the_actor():
+    weight = FutureWeight("auto", True, CPU)
+    weight.update(torch.stack((PREDICTED, PREDICTED + 100)), REALISED, VALID)
+    assert float(weight.value) == pytest.approx(1.0)
+
+
+def test_a_given_weight_or_one_without_branches_holds_nothing_out():
+    sources = torch.arange(60).view(3, 20)
+    for weight, expected in ((FutureWeight(0.3, True, CPU), 0.3), (FutureWeight("auto", False, CPU), 1.0)):
+        weight.update(-REALISED.unsqueeze(0), REALISED, VALID)
+        assert weight.value == expected
+        assert not weight.held_out(sources).any()
+
+
+def test_about_one_source_in_eight_is_held_out_whatever_batch_it_is_in():
+    weight = FutureWeight("auto", True, CPU)
+    sources = torch.randint(3, 9000, (9, 4000), generator=torch.Generator().manual_seed(0))
+    held_out = weight.held_out(sources)
+    assert held_out.float().mean().item() == pytest.approx(1 / 8, abs=0.02)
+    padded = torch.cat((sources, torch.zeros(3, 4000, dtype=torch.long)))
+    order = torch.randperm(4000, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(weight.held_out(padded[:, order]), held_out[order])
+
+
+def test_a_restored_weight_goes_on_as_the_other_would_have():
+    one, other = FutureWeight("auto", True, CPU), FutureWeight("auto", True, CPU)
+    one.update(PREDICTED.unsqueeze(0), REALISED, VALID)
+    file = io.BytesIO()
+    torch.save(one.state_dict(), file)
+    file.seek(0)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    for weight in (one, other):
+        weight.update(3 * PREDICTED.unsqueeze(0), REALISED, VALID)
+    assert 0.3 < float(one.value) < 0.9
+    assert torch.equal(one.value, other.value)
 
 
 def test_a_learned_baseline_learns_and_moves_nothing_else():

@@ -83,9 +83,47 @@ def test_clipped_targets_by_hand():
     assert found.tolist() == pytest.approx([-2, 1, 9, 9.5])
 
 
+def test_targets_are_clipped_to_the_bounds_of_the_potential():
+    before, scale, nothing = torch.tensor([0.5, 0.5, -0.5]), torch.tensor([2.0, 1.0, 2.0]), torch.zeros(3)
+    target = torch.tensor([9.0, -9.0, 9.0])
+    # 2 (3 - 0.5), 1 (-1 - 0.5), 2 (3 + 0.5); unbounded rewards are never clipped
+    assert losses.clip_target(target, before, scale, nothing, (-1.0, 3.0)).tolist() == [5.0, -1.5, 7.0]
+    assert losses.clip_target(target, before, scale, nothing, (-math.inf, 1.0)).tolist() == [1.0, -9.0, 3.0]
+    unbounded = losses.clip_target(target, before, scale, nothing, (-math.inf, math.inf))
+    assert torch.equal(unbounded, target)
+
+
+# Two branched states: of the second, the third word is none. Two critics.
+VALID = torch.tensor([[True, True, True], [True, True, False]])
+FUTURE = torch.tensor([[1.0, 2.0, 6.0], [4.0, 2.0, 9.0]])
+PREDICTED = torch.tensor([[[0.0, 3.0, 3.0], [5.0, 3.0, 7.0]], [[1.0, 1.0, 1.0], [1.0, 5.0, 7.0]]])
+
+
+def test_centred_values():
+    assert losses.centred(FUTURE, VALID).tolist() == [[-2, -1, 3], [1, -1, 0]]
+    assert losses.centred(PREDICTED, VALID)[0].tolist() == [[-2, 1, 1], [1, -1, 0]]
+    assert losses.centred(torch.tensor([[3.0, 4.0]]), torch.tensor([[False, False]])).tolist() == [[0, 0]]
+
+
+def test_within_state_loss_by_hand():
+    # errors: 0 2 -2 | 0 0, and 2 1 -3 | -3 3
+    assert losses.within_state_loss(PREDICTED, FUTURE, VALID).item() == pytest.approx((8 + 14 + 18) / 2)
+    shifted = PREDICTED + torch.tensor([[[7.0], [-3.0]]])  # V(s) is not its concern
+    torch.testing.assert_close(losses.within_state_loss(shifted, FUTURE, VALID), torch.tensor(20.0))
+    nothing = torch.zeros(2, 0, 3), torch.zeros(0, 3), torch.zeros(0, 3, dtype=torch.bool)
+    assert losses.within_state_loss(*nothing).item() == 0
+
+
 def test_critic_loss_is_the_sum_of_the_critics_mean_squared_errors():
     q = torch.tensor([[1.0, 2.0], [0.0, 5.0]])
     assert losses.critic_loss(q, torch.tensor([1.0, 4.0])).item() == pytest.approx(4 / 2 + (1 + 1) / 2)
+
+
+def test_critic_loss_without_steps_moves_nothing():
+    q = torch.zeros(2, 0, requires_grad=True)
+    loss = losses.critic_loss(q, torch.zeros(0))
+    loss.backward()
+    assert loss.item() == 0
 
 
 def test_penalties_on_the_spread_of_q():
@@ -97,6 +135,30 @@ def test_penalties_on_the_spread_of_q():
 def test_actor_loss():
     first = 0.5 * (ALPHA * LOG(0.5) - 1) + 0.25 * (ALPHA * LOG(0.25) - 1) + 0.25 * (ALPHA * LOG(0.25) - 2)
     assert losses.actor_loss(LOG_PI, Q, ALPHA).item() == pytest.approx((first - ALPHA * H1) / 2)
+
+
+def test_all_action_loss_and_its_gradient_by_hand():
+    q = torch.tensor([[1.0, 2.0, 4.0], [0.0, 1.0, 0.0]])
+    logits = LOG_PI.clone().requires_grad_()
+    loss = losses.all_action_loss(logits.log_softmax(-1), q)
+    assert loss.item() == pytest.approx(0, abs=1e-6)  # sum_a pi (Q - V) is 0; what counts is the gradient
+    (gradient,) = torch.autograd.grad(loss, logits)
+    # d/dlogit_a of - sum_b pi_b Q_b is - pi_a (Q_a - V); V is 0.5 + 0.5 + 1 and 0.1, the mean is over two states
+    advantages = torch.tensor([[-1.0, 0.0, 2.0], [-0.1, 0.9, -0.1]])
+    torch.testing.assert_close(gradient, -PI * advantages / 2)
+    nothing = torch.zeros(0, 3)
+    assert losses.all_action_loss(nothing.requires_grad_(), nothing).item() == 0
+
+
+def test_kl_divergence_by_hand():
+    uniform = torch.full((2, 3), 1 / 3).log()
+    expected = ((LOG(3) - H0) + (LOG(3) - H1)) / 2
+    assert losses.kl_divergence(LOG_PI, uniform).item() == pytest.approx(expected, rel=1e-5)
+    assert losses.kl_divergence(LOG_PI, LOG_PI).item() == pytest.approx(0, abs=1e-7)
+    policy, other = LOG_PI.clone().requires_grad_(), uniform.clone().requires_grad_()
+    losses.kl_divergence(policy.log_softmax(-1), other).backward()
+    assert policy.grad.abs().max() > 0
+    assert other.grad is None
 
 
 def test_the_actors_optimum_is_the_boltzmann_policy():

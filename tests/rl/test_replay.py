@@ -1,11 +1,12 @@
 """The ring, uniform drawing, memory known in advance, and a state that survives saving."""
 
+import dataclasses
 import io
 
 import pytest
 import torch
 
-from pysimt_sac.rl.replay import Experience, ReplayBuffer, bytes_needed
+from pysimt_sac.rl.replay import IN_USE, Branches, Choices, Experience, ReplayBuffer, bytes_needed
 
 
 def experience(number, size=2, source=3, reference=4, steps=5, labels=False):
@@ -20,6 +21,31 @@ def experience(number, size=2, source=3, reference=4, steps=5, labels=False):
         learned_TB=torch.full((steps, size), 0.5 * number) if labels else None,
         created_at_update=number,
     )
+
+
+def branched(number, size=2, steps=5, n_states=None):
+    """One with branches, as many as its number says, and likeliest words."""
+    generator = torch.Generator().manual_seed(number)
+    n_states = number if n_states is None else n_states
+    places = (torch.randint(most, (n_states,), generator=generator) for most in (steps, size))
+    words_MK, words_TBK = (
+        torch.randint(2, 9, shape, generator=generator) for shape in ((n_states, 3), (steps, size, 3))
+    )
+    rewards, returns = (torch.randn(n_states, 3, generator=generator) for _ in range(2))
+    log_pi, known = (torch.randn(steps, size, 3, generator=generator) for _ in range(2))
+    return dataclasses.replace(
+        experience(number, size, steps=steps),
+        branches=Branches(*places, words_MK, words_MK.gt(3), rewards, returns),
+        choices=Choices(words_TBK, log_pi, known),
+    )
+
+
+def assert_same(one, other):
+    """Numbers, types and shapes."""
+    assert one.tensors().keys() == other.tensors().keys()
+    for name, value in one.tensors().items():
+        torch.testing.assert_close(other.tensors()[name], value, rtol=0, atol=0)
+    assert one.created_at_update == other.created_at_update
 
 
 def numbers(replay):
@@ -126,3 +152,57 @@ def test_a_restored_memory_goes_on_as_the_other_would_have(amount, labels):
         assert mine.created_at_update == theirs.created_at_update
         assert mine.tensors().keys() == theirs.tensors().keys()
         assert all(torch.equal(mine.tensors()[name], theirs.tensors()[name]) for name in mine.tensors())
+
+
+def test_branches_survive_being_stored_drawn_saved_and_restored():
+    one = ReplayBuffer(3, seed=1)
+    stored = {number: branched(number, steps=number + 2) for number in range(5)}  # the first has no branched state
+    for entry in stored.values():
+        one.add(entry)
+    file = io.BytesIO()
+    torch.save(one.state_dict(), file)
+    file.seek(0)
+    other = ReplayBuffer(3, seed=9)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    seen = set()
+    for _ in range(20):
+        mine, theirs = one.sample(), other.sample()
+        assert_same(mine, theirs)
+        expected = stored[mine.created_at_update]
+        potentials_TB = expected.potentials_TB.float()  # stored in single precision
+        assert_same(mine, dataclasses.replace(expected, potentials_TB=potentials_TB))
+        assert isinstance(theirs.branches, Branches)
+        assert isinstance(theirs.choices, Choices)
+        seen.add(mine.created_at_update)
+    assert seen == {2, 3, 4}
+
+
+def test_a_buffer_with_entries_without_any_branched_state_is_restored():
+    one, other = ReplayBuffer(3, seed=1), ReplayBuffer(3, seed=1)
+    for number in (0, 3, 0):
+        one.add(branched(number))
+    other.load_state_dict(one.state_dict())
+    assert [len(entry.branches.times_M) for entry in other.entries] == [0, 3, 0]
+    assert other.entries[0].branches.words_MK.shape == (0, 3)
+
+
+def test_branches_are_stored_in_small_types_and_moved_and_converted_with_the_rest():
+    original = branched(3)
+    replay = ReplayBuffer(1, seed=1)
+    replay.add(original)
+    (entry,) = replay.entries
+    assert entry.branches.words_MK.dtype == entry.choices.words_TBK.dtype == torch.int32
+    assert entry.branches.valid_MK.dtype == torch.bool
+    assert entry.converted(IN_USE).branches.words_MK.dtype == torch.int64
+    original.branches.returns_MK.zero_()  # what is stored is a copy
+    assert entry.branches.returns_MK.any()
+    moved = original.to(torch.device("meta"))
+    assert {value.device.type for value in moved.tensors().values()} == {"meta"}
+    assert moved.branches.words_MK.shape == original.branches.words_MK.shape
+    assert_same(original.to(torch.device("cpu")), original)
+
+
+def test_tensors_of_parts_have_their_names():
+    names = branched(2).tensors()
+    assert {"branches.times_M", "branches.returns_MK", "choices.rewards_TBK", "words_TB"} <= set(names)
+    assert not any(name.startswith(("branches", "choices")) for name in experience(2).tensors())

@@ -10,8 +10,9 @@ from pysimt_sac.engine.decoding.greedy import greedy_search
 from pysimt_sac.engine.network.nmt import real_positions
 from pysimt_sac.engine.network.stepper import EngineStepper
 from pysimt_sac.hosts.pysimt_stepper import PysimtStepper
+from pysimt_sac.rl.actor import select_encoded
 from pysimt_sac.rl.policy import full_policy
-from pysimt_sac.rl.rollout import Steps, repeat_batch, roll_out, step_limits
+from pysimt_sac.rl.rollout import Steps, Trace, repeat_batch, roll_out, step_limits
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import ACTORS, ProtocolDecoder, engine_actor, rollout
 
@@ -194,3 +195,88 @@ def test_a_repeated_batch_has_the_same_sentences_side_by_side():
     assert torch.equal(twice["src"][:, ::2], batch["src"])
     assert torch.equal(twice["src"][:, 1::2], batch["src"])
     assert twice.lengths["src"].tolist() == batch.lengths["src"].repeat_interleave(2).tolist()
+
+
+def test_a_temperature_sharpens_what_is_drawn():
+    model = tiny_model(n_words=3, seed=2)
+    actor, batch, limits = engine_actor(model), tiny_batch(model, ["w0 w1"] * 4000), torch.ones(4000, dtype=torch.long)
+    first = rollout(actor, batch, limits, generator(), temperature=0.5).words_TB[1]
+    words_TB = torch.tensor([[BOS], [EOS]]).expand(2, 4000)
+    log_p = actor.log_probs(actor.encode(batch), words_TB, Steps.of(torch.full((4000,), 2)))
+    expected = full_policy(log_p)[0].exp().square()
+    expected /= expected.sum()
+    for word, probability in enumerate(expected.tolist()):
+        tolerance = 4 * math.sqrt(probability * (1 - probability) / 4000)
+        assert first.eq(word).double().mean().item() == pytest.approx(probability, abs=tolerance)
+
+
+# Recording and forking
+
+
+def traced(kind, seed=0):
+    """A sampled rollout with what it recorded, and the stepper that it has used up."""
+    model, batch = make()
+    actor = ACTORS[kind](model)
+    with torch.no_grad():
+        encoded = actor.encode(batch)
+    stepper, trace = actor.stepper(encoded), Trace(3, int(LIMITS.max()), 6, torch.device("cpu"))
+    found = roll_out(stepper, LIMITS, generator(seed), trace=trace)
+    return actor, encoded, stepper, trace, found
+
+
+@pytest.mark.parametrize("kind", ACTORS)
+@torch.no_grad()
+def test_a_trace_has_what_a_computation_step_by_step_gives(kind):
+    actor, encoded, _, trace, found = traced(kind)
+    slow = actor.stepper(encoded)  # which keeps all sentences
+    for step, words_B in enumerate(found.words_TB[:-1]):
+        log_pi_BV = full_policy(slow.log_probs(words_B.unsqueeze(1)).squeeze(1))
+        for sentence in range(6):
+            if found.lengths_B[sentence] - 1 > step:
+                expected = log_pi_BV[sentence].topk(3)
+                assert torch.equal(trace.words_TBK[step, sentence], expected.indices)
+                torch.testing.assert_close(trace.log_pi_TBK[step, sentence], expected.values.float())
+                torch.testing.assert_close(trace.states_TBH[step, sentence], slow.decoder_states()[sentence])
+            else:
+                assert trace.words_TBK[step, sentence].tolist() == [PAD] * 3
+                assert trace.log_pi_TBK[step, sentence].tolist() == [-math.inf] * 3
+                assert not trace.states_TBH[step, sentence].any()
+
+
+@pytest.mark.parametrize("kind", ACTORS)
+@pytest.mark.parametrize("sampled", [False, True], ids=["greedy", "sampled"])
+def test_a_forked_state_goes_on_as_a_rollout_from_the_start_with_its_prefix(kind, sampled):
+    actor, encoded, stepper, trace, found = traced(kind)
+    n_compared, limit = 0, 12
+    for sentence in range(6):
+        alone, here = select_encoded(encoded, torch.tensor([sentence])), torch.tensor([sentence])
+        for step in range(int(found.lengths_B[sentence]) - 1):
+            for word_1 in trace.words_TBK[step, sentence].unsqueeze(1):
+                if word_1 != EOS:
+                    forced_TB = torch.cat((found.words_TB[1 : step + 1, sentence], word_1)).unsqueeze(1)
+                    draws, same_draws = (generator(5), generator(5)) if sampled else (None, None)
+                    expected = roll_out(actor.stepper(alone), torch.tensor([limit]), draws, forced_TB)
+                    if same_draws is not None:  # those that the prefix took
+                        torch.rand(step + 1, 1, generator=same_draws, dtype=torch.float64)
+                    forked = stepper.fork(here, trace.states_TBH[step, here])
+                    continued = roll_out(forked, torch.tensor([limit - step - 1]), same_draws, first_B=word_1)
+                    assert torch.equal(continued.words_TB, expected.words_TB[step + 1 :])
+                    n_compared += len(continued.words_TB) > 2
+    assert n_compared > 20
+
+
+@pytest.mark.parametrize("kind", ACTORS)
+def test_several_forks_at_once_leave_each_other_and_their_origin_alone(kind):
+    actor, encoded, stepper, trace, found = traced(kind)
+    states_C, times_C = torch.tensor([3, 3, 2, 4]), torch.tensor([1, 0, 2, 0])
+    assert (found.lengths_B[states_C] - 1 > times_C).all()
+    forked = stepper.fork(states_C, trace.states_TBH[times_C, states_C])
+    limits_C, words_C = torch.tensor([8, 3, 5, 8]), torch.tensor([4, 5, 6, 7])
+    together = roll_out(forked, limits_C, None, first_B=words_C)
+    for column in range(4):
+        pick = torch.tensor([column])
+        alone = stepper.fork(states_C[pick], trace.states_TBH[times_C[pick], states_C[pick]])
+        expected = roll_out(alone, limits_C[pick], None, first_B=words_C[pick])
+        length = int(together.lengths_B[column])
+        assert torch.equal(together.words_TB[:length, column], expected.words_TB[:, 0])
+        assert length == int(expected.lengths_B[0])
