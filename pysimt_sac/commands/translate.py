@@ -125,10 +125,15 @@ def search_options(args: argparse.Namespace) -> "SearchOptions":
     return SearchOptions(seed=seed, **{name: getattr(args, name) for name in names})
 
 
+def warn(message: str) -> None:
+    """A line on standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
 def translate_standard_input(translator: "Translator") -> int:
     """Each line as it comes."""
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    translator.translate_stream(sys.stdin.buffer, lambda line: print(line, flush=True))
+    translator.translate_stream(sys.stdin.buffer, lambda line: print(line, flush=True), warn)
     return 0
 
 
@@ -180,6 +185,6 @@ def translate_embedded(args: argparse.Namespace) -> int:
             raise UserError(f"{args.source!r} is not of the form {model.sl}:FILE", "-S")
         model.opts.data[f"{args.splits}_set"] = {side: Path(path)}
     splits = [split.strip() for split in args.splits.split(",")]
-    for path in translator.translate_splits(splits, args.output):
+    for path in translator.translate_splits(splits, args.output, logger.warning):
         logger.info(f"Wrote {path}")
     return 0

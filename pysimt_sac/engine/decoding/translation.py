@@ -14,15 +14,16 @@ from pysimt_sac.engine.checkpoint import Checkpoint, find_checkpoint, load_check
 from pysimt_sac.engine.config.options import TrainOptions, read_section
 from pysimt_sac.engine.config.parser import Options, find_model, parse_direction, plugin_modules
 from pysimt_sac.engine.config.registry import load_plugin_modules
-from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, check_length
+from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, check_length, find_files
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.engine.data.vocabulary import Vocabulary
 from pysimt_sac.engine.decoding.greedy import greedy_stream
+from pysimt_sac.engine.decoding.input_check import InputCheck
 from pysimt_sac.engine.decoding.search import Hypothesis, beam_search, sample
 from pysimt_sac.engine.network.nmt import network_class
 from pysimt_sac.engine.network.preparation import build_layers, memory_named
 from pysimt_sac.errors import UserError
-from pysimt_sac.files import decode_line, kind_of, require_writable, why, write_lines
+from pysimt_sac.files import decode_line, kind_of, require_writable, stream_lines, why, write_lines
 
 MOST_AT_ONCE = 1000  # lines of a stream that are read ahead of their translation
 
@@ -161,12 +162,16 @@ class Translator:
             files["n-best"] = Path(f"{stem}.nbest")
         return files
 
-    def translate_splits(self, splits: Sequence[str], prefix: str) -> Iterator[Path]:
+    def translate_splits(
+        self, splits: Sequence[str], prefix: str, warn: Callable[[str], None] = lambda _: None
+    ) -> Iterator[Path]:
         """Translate splits of the configuration into files; the paths written. All is checked before the first."""
         corpora = {split: self.model.load_data(split, self.search.batch_size, mode="beam") for split in splits}
         for split in splits:
             for path in self.output_files(split, prefix).values():
                 require_writable(path)
+        if warning := self.check_splits(splits):
+            warn(warning)
         for split, corpus in corpora.items():
             yield from self.write(self.translate(corpus), split, prefix)
 
@@ -184,9 +189,23 @@ class Translator:
             for hypothesis in found:
                 yield f"{number} ||| {self.text(hypothesis)} ||| {hypothesis.score:.6f}"
 
-    def translate_stream(self, lines: BinaryIO, write: Callable[[str], None]) -> None:
-        """Translate lines as they come and write each translation at once; an empty line stays empty."""
+    def check_splits(self, splits: Sequence[str]) -> str:
+        """A warning if the sources of some splits are unlike the training text, else nothing."""
+        check, side = InputCheck(self.model.src_vocab), self.model.sl
+        files = [find_files(self.model.split_files(split)[side])[0] for split in splits]
+        return next((warning for file in files if (warning := check(stream_lines(file, "corpus file")))), "")
+
+    def translate_stream(
+        self, lines: BinaryIO, write: Callable[[str], None], warn: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Translate lines as they come and write each translation at once; an empty line stays empty.
+
+        warn: is told once, as soon as it is known, that the lines are unlike the training text.
+        """
+        check = InputCheck(self.model.src_vocab)
         for group in lines_at_hand(lines, self.search.batch_size):
+            if warning := check(group):
+                warn(warning)
             words = [line for line in group if line.strip()]
             found: Iterator[str] = iter(())
             if words:
