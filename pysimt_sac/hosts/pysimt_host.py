@@ -1,8 +1,8 @@
 """Everything that adapts real pysimt: what it lacks is added from outside, its own files stay as they are.
 
 `register` puts a shell for each algorithm, our metrics, beam search and safe loader where pysimt looks for its own;
-`Loop` is its training loop with warm-up and exact resuming at the ends of epochs; `train` and `load_translator` are
-what its commands call. Import it after `pysimt_device.reserve_device`: pysimt binds its device when it is imported.
+`train` and `load_translator` are what its commands call. Import it after `pysimt_device.reserve_device`: pysimt binds
+its device when it is imported.
 """
 
 import argparse
@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from pysimt import logger, mainloop, metrics, models, monitor, stranslator, translators
 from pysimt.config import Options
-from pysimt.mainloop import MainLoop
 from pysimt.models import SimultaneousNMT, SimultaneousTFNMT
 from pysimt.samplers.approx import ApproximateBucketBatchSampler
 from pysimt.stranslator import STranslator
@@ -30,21 +29,22 @@ from pysimt.utils.topology import DataSource
 
 import pysimt_sac.models  # noqa: F401 - registers our algorithms
 from pysimt_sac.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint
-from pysimt_sac.engine.config.options import ModelOptions, defaults
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions, defaults, names, read_section
 from pysimt_sac.engine.config.parser import Options as EngineOptions
 from pysimt_sac.engine.config.parser import check_config, plugin_modules, read_config, resolved_text
-from pysimt_sac.engine.config.recipe import refuse_in_pysimt
+from pysimt_sac.engine.config.recipe import check_recipe, refuse_in_pysimt
 from pysimt_sac.engine.config.registry import METRICS, MODELS, load_plugin_modules
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
 from pysimt_sac.engine.metrics import ScoredBy
 from pysimt_sac.engine.training.interrupts import Interrupted
 from pysimt_sac.engine.training.randomness import draw_seed
-from pysimt_sac.engine.training.runs import Run, open_run
+from pysimt_sac.engine.training.runs import open_run
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.files import make_folder, require_file, write_lines
 from pysimt_sac.hosts import choice, pysimt_resume
 from pysimt_sac.hosts.pysimt_actor import PysimtActor
+from pysimt_sac.hosts.pysimt_loop import AveragingMonitor, Loop
 from pysimt_sac.hosts.pysimt_stepper import SearchablePysimtModel
 from pysimt_sac.hosts.session import Log, Session, TrainedByAlgorithm
 from pysimt_sac.rl.algorithm import Algorithm
@@ -100,6 +100,7 @@ def register() -> None:
     repair()
     for module in (mainloop, monitor, stranslator):
         module.load_pt_file = lambda path, device="cpu": as_pysimt_loads(load_checkpoint(path))
+    mainloop.Monitor = AveragingMonitor
     for module in (mainloop, stranslator):
         module.get_translator = lambda kind: our_search if kind == "bs" else translators.get_translator(kind)
 
@@ -191,40 +192,6 @@ def our_search(model: Any, *arguments: Any, **options: Any) -> Any:
 # Training
 
 
-class Loop(MainLoop):  # type: ignore[misc]
-    """pysimt's loop, which keeps what resuming needs at the end of every epoch, and lets the model warm up."""
-
-    def __init__(
-        self, model: Any, options: dict[str, Any], manager: Any, run: Run, config: dict[str, Any], journal: Any
-    ) -> None:
-        self.run, self.config, self.journal = run, config, journal
-        mainloop.TensorBoard = lambda *_: journal
-        # A resumed run gets its weights from its state.
-        super().__init__(model, {**options, "pretrained_file": ""} if run.state else options, manager)
-        if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss, asked or not
-            self.vloss_iterator = make_dataloader(model.load_data("val", self.batch_size, mode="eval"))
-        if hasattr(model, "lr_factor"):
-            pysimt_resume.follow_lr_factor(self.optim.optim, lambda: model.lr_factor(self.monitor.uctr))
-        if run.state:
-            pysimt_resume.restore(self, run.state, metrics.Metric)
-        self.eval_zero: bool = options["eval_zero"] and self.eval_freq >= 0 and self.monitor.vctr == 0
-
-    def __call__(self) -> None:
-        """Train; from the very first, there is a state to go on from."""
-        if not self.run.state:
-            pysimt_resume.save(self)
-        super().__call__()
-
-    def train_epoch(self) -> bool:
-        """An epoch, and a new state when it is complete."""
-        goes_on = bool(super().train_epoch())
-        if len(self.monitor.train_loss) == self.monitor.ectr - goes_on:
-            pysimt_resume.save(self)
-        else:  # it ended within an epoch; should it ever go on, then from the one before
-            pysimt_resume.note_end(self)
-        return goes_on
-
-
 def pysimt_options(ours: EngineOptions) -> Any:
     """pysimt's own options, from what the engine has merged, overridden and interpolated: pysimt reads files only."""
     with tempfile.TemporaryDirectory() as folder:
@@ -235,21 +202,39 @@ def pysimt_options(ours: EngineOptions) -> Any:
     return options
 
 
+def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions, list[str]]:
+    """Refuse what is wrong or cannot be done here; return the recipe, and its keys' warnings: pysimt has the others."""
+    where, name = ours.filename, str(ours.train["model_type"])
+    if issubclass(model_type, PysimtShell):
+        check_config(ours)
+    recipe, warnings = read_section(RecipeOptions, ours.model, f"{where} [model]"), list[str]()
+    if recipe != RecipeOptions():  # else `[train]` of a model of pysimt's own is left to pysimt
+        warnings = check_recipe(recipe, read_section(TrainOptions, ours.train, f"{where} [train]"), where)
+    refuse_in_pysimt(recipe, name, where)
+    for metric in str(ours.train["eval_metrics"]).upper().split(","):
+        if metric.strip() not in metrics.metric_info:
+            todo = did_you_mean(metric.strip(), metrics.metric_info)
+            raise UserError(f"unknown metric {metric.strip()!r}", f"{where} [train] eval_metrics", todo)
+    return recipe, warnings
+
+
+def build_model(model_type: Any, options: Any) -> Any:
+    """pysimt's model, which does not know the recipe's keys; its checkpoints name them all the same."""
+    given = {name: options.model.pop(name) for name in names(RecipeOptions) if name in options.model}
+    model = model_type(opts=options)
+    model.opts.model.update(given)
+    return model
+
+
 def train(args: argparse.Namespace, manager: Any) -> int:
     """Train in pysimt's loop. The engine reads the configuration, too: it knows old runs, and what is wrong."""
     if args.check:
         raise UserError("only the embedded engine has this", "--check", "set PYSIMT_SAC_HOST=embedded")
     ours = read_config(args.config, args.overrides)
-    refuse_in_pysimt(ours.model, args.config)
     load_plugin_modules(plugin_modules(ours))
     register()
     model_type = require_model(str(ours.train["model_type"]), f"{args.config} [train] model_type")
-    if issubclass(model_type, PysimtShell):
-        check_config(ours)
-    for name in str(ours.train["eval_metrics"]).upper().split(","):
-        if name.strip() not in metrics.metric_info:
-            todo = did_you_mean(name.strip(), metrics.metric_info)
-            raise UserError(f"unknown metric {name.strip()!r}", f"{args.config} [train] eval_metrics", todo)
+    recipe, warnings = check_options(ours, model_type)
     if ours.train["pretrained_file"]:  # pysimt itself knows files only
         metric = str(ours.train["eval_metrics"]).split(",")[0].strip()
         pretrained = find_checkpoint(ours.train["pretrained_file"], metric)
@@ -264,13 +249,15 @@ def train(args: argparse.Namespace, manager: Any) -> int:
         options.train.update(subfolder=run.subfolder, exp_id=run.exp_id, seed=fix_seed(seed))
         if ours.train["pretrained_file"]:
             options.train["pretrained_file"] = pretrained
-        run.begin()
         with pysimt_resume.HostJournal(run, options.train["tensorboard_dir"]) as journal:
             versions = f"torch {torch.__version__}, Python {platform.python_version()}"
             log.info(f"Host: {choice.describe()}, {versions}, {manager}")
             log.info(pysimt_resume.describe_resuming(run) if run.state else options)
+            for warning in warnings:
+                log.info(f"Warning: {warning}")
             try:
-                Loop(model_type(opts=options), options.train, manager, run, ours.to_dict(), journal)()
+                model = build_model(model_type, options)
+                Loop(model, options.train, manager, recipe, run, ours.to_dict(), journal)()
             except Interrupted as interruption:
                 log.info(f"Stopped by {interruption}; the same command goes on from the end of the last whole epoch")
                 return interruption.status
@@ -305,7 +292,7 @@ def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
         stranslator.get_translator = translators.get_translator
     elif args.func != "gs":
         stranslator.get_translator = lambda kind: functools.partial(our_search, search=search)
-    names = ("model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size")
-    arguments = {name: getattr(args, name) for name in (*names, "disable_filters", "override")}
+    same = ("model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size")
+    arguments = {name: getattr(args, name) for name in (*same, "disable_filters", "override")}
     func = "gs" if args.func == "gs" else "bs"  # the names that pysimt knows
     return STranslator(func=func, splits=",".join(splits), delta="", n_init_tokens="", criteria="", **arguments)

@@ -1,4 +1,4 @@
-"""What `pysimt_host.Loop` adds to pysimt's training loop: resuming, a warm-up, a journal, an orderly stop.
+"""What `pysimt_loop.Loop` adds to pysimt's training loop: resuming, a training recipe, a journal, an orderly stop.
 
 Knows pysimt's loop by its attributes and does not import it. The state has the engine's format and place.
 """
@@ -15,10 +15,12 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch import nn
 
 from pysimt_sac.engine.checkpoint import load_state, load_weights, save_state, state_fits
 from pysimt_sac.engine.training.interrupts import Interrupted
 from pysimt_sac.engine.training.journal import Journal
+from pysimt_sac.engine.training.optim import parameter_groups
 from pysimt_sac.engine.training.randomness import pack, random_states, restore_random_states, unpack
 from pysimt_sac.engine.training.runs import Run
 from pysimt_sac.errors import UserError
@@ -42,6 +44,7 @@ def save(loop: Any) -> None:
         "checkpoints": [path.name for path in monitor.checkpoints.elems],
         "seed": loop.seed,
         "reached": monitor.uctr,
+        "lr_total": loop.schedule.total,
     }
     state = {
         "host": "pysimt",
@@ -51,6 +54,7 @@ def save(loop: Any) -> None:
         "progress": progress,
         "weights": loop.model.state_dict(),
         "optimizer": {"optimizer": optim.state_dict(), "rate": optim.cur_lr, "schedule": schedule_state(optim)},
+        "average": loop.average.state_dict(),
         "model": loop.model.training_state() if hasattr(loop.model, "training_state") else {},
         "random": {**random_states(), "samplers": [pack(rng.get_state()) for rng in sampler_generators(loop)]},
         "journal": loop.journal.position(),
@@ -94,6 +98,7 @@ def restore(loop: Any, state: dict[str, Any], make_metric: Callable[..., Any]) -
         load_weights(loop.model, state["weights"], loop.run.folder)
         optim.load_state_dict(state["optimizer"]["optimizer"])
         optim.cur_lr = state["optimizer"]["rate"]
+        loop.average.load_state_dict(state.get("average", {}))  # states from before there were averages have none
         if optim.scheduler:
             vars(optim.scheduler).update(state["optimizer"]["schedule"])
         for name in COUNTERS:
@@ -165,16 +170,49 @@ def follow_lr_factor(optimizer: torch.optim.Optimizer, factor: Callable[[], floa
     optimizer.register_step_post_hook(after)
 
 
+def decay_weights(optimizer: torch.optim.Optimizer, model: nn.Module, decay: float) -> None:
+    """Decoupled weight decay, as AdamW has it, with the rate of each step: call it after `follow_lr_factor`."""
+    groups = parameter_groups(model.named_parameters(), decay)
+    weights = [weight for group in groups if group.get("weight_decay") for weight in group["params"]]
+
+    @torch.no_grad()
+    def before(*_: Any) -> None:
+        rate = optimizer.param_groups[0]["lr"]
+        for weight in weights:
+            if weight.grad is not None:
+                weight.mul_(1 - rate * decay)
+
+    optimizer.register_step_pre_hook(before)
+
+
 class HostJournal(Journal, logging.Handler):
-    """Our journal in the place of pysimt's TensorBoard handle, and behind its logger in the place of its log file."""
+    """Our journal in the place of pysimt's TensorBoard handle, and behind its logger in the place of its log file.
+
+    What is said before `open` is kept until then: a start that fails leaves nothing behind.
+    """
 
     def __init__(self, run: Run, tensorboard_dir: str) -> None:
         logging.Handler.__init__(self)
-        board = Path(tensorboard_dir) / run.subfolder / run.exp_id if tensorboard_dir else None
-        if board:
-            make_folder(board)
+        self.run, self.kept = run, list[tuple[str, str]]()
+        self.streams, self.writer = {}, None
+        self.board = Path(tensorboard_dir) / run.subfolder / run.exp_id if tensorboard_dir else None
+
+    def open(self) -> None:
+        """The run begins: from here on its folder is written to."""
+        if self.board:
+            make_folder(self.board)
+        run = self.run
+        run.begin()
         state = run.state or {"journal": None, "progress": {"uctr": 0}}
-        Journal.__init__(self, run.folder, run.exp_id, board, state["journal"], state["progress"]["uctr"])
+        Journal.__init__(self, run.folder, run.exp_id, self.board, state["journal"], state["progress"]["uctr"])
+        for name, text in self.kept:
+            self._write(name, text)
+
+    def _write(self, name: str, text: str) -> None:
+        if self.run.begun:
+            Journal._write(self, name, text)
+        else:
+            self.kept.append((name, text))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one message of pysimt's logger."""
@@ -202,7 +240,7 @@ class HostJournal(Journal, logging.Handler):
         Journal.close(self)
 
     def __repr__(self) -> str:
-        return f"Curves: {self.paths['scalars'].name}"
+        return f"Curves: {self.run.exp_id}.scalars.jsonl"
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions
 from pysimt_sac.engine.config.recipe import refuse_in_pysimt
 from pysimt_sac.engine.training.optim import Optimizer
 from pysimt_sac.errors import UserError
@@ -61,12 +61,17 @@ def test_a_key_that_is_written_out_with_its_default_is_no_other_configuration(to
 
 
 def test_what_pysimts_loop_would_ignore_is_refused_there():
-    refuse_in_pysimt({"emb_dim": 8, "label_smoothing": 0, "lr_schedule": None}, "my.conf")
-    for name, value in (("lr_schedule", "cosine"), ("ema_decay", 0.9), ("accumulate", 2), ("batch_tokens", 9)):
-        with pytest.raises(UserError, match=rf"my.conf .model.: {name}: only the embedded engine can do that"):
-            refuse_in_pysimt({name: value}, "my.conf")
-    with pytest.raises(UserError, match="label_smoothing, weight_decay: only"):
-        refuse_in_pysimt({"weight_decay": 0.1, "label_smoothing": 0.1}, "my.conf")
+    honoured = {"lr_schedule": "cosine", "lr_warmup": 5, "ema_decay": 0.9, "weight_decay": 0.1}
+    refuse_in_pysimt(RecipeOptions(**honoured), "SimultaneousNMT", "my.conf")
+    for name, value, reason in (
+        ("label_smoothing", 0.1, "the loss of SimultaneousNMT is pysimt's own there"),
+        ("accumulate", 2, "pysimt makes an update of every batch"),
+        ("batch_tokens", 9, "pysimt makes its batches by sentences"),
+    ):
+        with pytest.raises(UserError, match=rf"my.conf .model.: {name} .{reason}.: only the embedded engine can"):
+            refuse_in_pysimt(RecipeOptions(**{name: value}), "SimultaneousNMT", "my.conf")
+    with pytest.raises(UserError, match=r"accumulate \(.*\), batch_tokens \(.*\): only"):
+        refuse_in_pysimt(RecipeOptions(accumulate=2, batch_tokens=9), "MLENMT", "my.conf")
 
 
 def test_decoupled_weight_decay_by_hand():

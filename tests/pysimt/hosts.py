@@ -15,6 +15,15 @@ NEEDS_PYSIMT = [
     pytest.mark.pysimt,
     pytest.mark.skipif(not WHOLE, reason="pysimt and what it needs are not here (make test-pysimt PYSIMT=path)"),
 ]
+
+
+def needs_pysimt(test):
+    """Skip one test alone where pysimt is absent."""
+    for mark in NEEDS_PYSIMT:
+        test = mark(test)
+    return test
+
+
 COMMAND = "import sys; from pysimt_sac.cli import main; sys.exit(main(sys.argv[1:]))"
 COMMANDS = """
 import json, sys

@@ -1,9 +1,6 @@
 """What the keys of a training recipe (`RecipeOptions`) demand of each other, of `[train]`, of models and of hosts."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions, defaults, read_section
+from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions
 from pysimt_sac.errors import UserError
 
 FALLING = ("cosine", "linear")  # the schedules that have an end
@@ -50,10 +47,16 @@ def unused(recipe: RecipeOptions) -> list[str]:
     return warned
 
 
-def refuse_in_pysimt(model_section: Mapping[str, Any], where: object) -> None:
-    """pysimt's training loop knows none of these keys: refuse what would be ignored there."""
-    recipe = read_section(RecipeOptions, model_section, f"{where} [model]")
-    given = [name for name, default in defaults(RecipeOptions).items() if getattr(recipe, name) != default]
+def refuse_in_pysimt(recipe: RecipeOptions, model_type: str, where: object) -> None:
+    """Refuse what pysimt's loop would ignore; what no host can do for this model, `check_recipe` has refused before."""
+    reasons = {
+        "label_smoothing": f"the loss of {model_type} is pysimt's own there",
+        "accumulate": "pysimt makes an update of every batch",
+        "batch_tokens": "pysimt makes its batches by sentences",
+    }
+    default = RecipeOptions()
+    given = [name for name in reasons if getattr(recipe, name) != getattr(default, name)]
     if given:
-        what = f"{', '.join(given)}: only the embedded engine can do that, not pysimt"
+        refused = ", ".join(f"{name} ({reasons[name]})" for name in given)
+        what = f"{refused}: only the embedded engine can do that, not pysimt"
         raise UserError(what, f"{where} [model]", "set PYSIMT_SAC_HOST=embedded, or leave it out")
