@@ -146,7 +146,7 @@ class Gate:
         rows_M = torch.cat([random_states(steps, where_N, generator) for where_N in (choice_N & ~may_end_N, may_end_N)])
         if len(rows_M) == 0:
             nothing_MA = torch.zeros(0, words_NA.size(1), device=words_NA.device)
-            return Comparison(*[nothing_MA] * 4, may_end_N[rows_M])
+            return Comparison(nothing_MA, nothing_MA, nothing_MA, nothing_MA, may_end_N[rows_M])
         words_MA, valid_MA, sentences_M = words_NA[rows_M], valid_NA[rows_M], steps.sentences_N[rows_M]
         each = words_MA.size(1) * CONTINUATIONS
         # Columns: all continuations of a state beside each other, word by word.

@@ -304,7 +304,7 @@ def test_the_policy_at_the_likeliest_words_is_the_actors():
 
 def test_permuted_rewards_score_path_branches_and_known_rewards_against_the_same_references():
     made = make(reward="gleu", permute_rewards=True)
-    actor, collector, batch = made
+    _, collector, batch = made
     found = collect(made, known=True, branch_states=3)
     order = torch.randperm(AMOUNT, generator=generator(1))
     assert order.tolist() != list(range(AMOUNT))

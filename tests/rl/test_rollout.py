@@ -267,7 +267,7 @@ def test_a_forked_state_goes_on_as_a_rollout_from_the_start_with_its_prefix(kind
 
 @pytest.mark.parametrize("kind", ACTORS)
 def test_several_forks_at_once_leave_each_other_and_their_origin_alone(kind):
-    actor, encoded, stepper, trace, found = traced(kind)
+    _, _, stepper, trace, found = traced(kind)
     states_C, times_C = torch.tensor([3, 3, 2, 4]), torch.tensor([1, 0, 2, 0])
     assert (found.lengths_B[states_C] - 1 > times_C).all()
     forked = stepper.fork(states_C, trace.states_TBH[times_C, states_C])
