@@ -17,12 +17,13 @@ REINFORCE, MIXER, MRT, AC, ERAC = "REINFORCENMT", "MIXERNMT", "MRTNMT", "ACNMT",
 CRITIC = {"support": 2, "critic_pretrain_epochs": 1, "critic_pretrain_lr": 0.01, "critic_lr": 0.01, "tau": 0.05}
 CRITIC |= {"lambda_mle": 0.1}  # without it, a critic that reads references takes one kind's good word for the other's
 KINDS = {
-    "reinforce": (REINFORCE, 60, {"baseline": "no"}),
-    "reinforce, mean": (REINFORCE, 60, {"baseline": "mean", "entropy_weight": 0.01}),
-    "reinforce, greedy": (REINFORCE, 60, {"baseline": "greedy"}),
-    "reinforce, learnt": (REINFORCE, 60, {"baseline": "learnt", "baseline_lr": 0.02}),
+    "reinforce": (REINFORCE, 60, {"n_samples": 1, "baseline": "no"}),
+    "reinforce, mean": (REINFORCE, 60, {"n_samples": 1, "baseline": "mean", "entropy_weight": 0.01}),
+    "reinforce, greedy": (REINFORCE, 60, {"n_samples": 1, "baseline": "greedy"}),
+    "reinforce, learnt": (REINFORCE, 60, {"n_samples": 1, "baseline": "learnt", "baseline_lr": 0.02}),
     "mixer": (MIXER, 60, {"baseline_lr": 0.02}),
-    "mrt": (MRT, 60, {"n_samples": 8}),
+    "mrt": (MRT, 60, {"mrt_reference": True}),
+    "mrt, samples alone": (MRT, 60, {}),
     "ac": (AC, 120, {**CRITIC, "actor_tau": 0.1}),
     "erac": (ERAC, 120, CRITIC),
 }
@@ -49,9 +50,10 @@ def test_without_a_look_ahead_it_is_not(kind):
 TOY = ["train.lr:0.001", "train.batch_size:40", "model.health_freq:2", "model.rollout_max_len:8"]
 CHANGES = {
     "reinforce": [REINFORCE, "baseline:greedy", "n_samples:2", "entropy_weight:0.01"],
-    "reinforce, learnt": [REINFORCE, "baseline:learnt"],
+    "reinforce, learnt": [REINFORCE, "baseline:learnt", "n_samples:1"],
     "mixer": [MIXER, "mixer_delta:1", "mixer_every:3", "mixer_unit:updates"],
-    "mrt": [MRT, "n_samples:3"],
+    "mrt": [MRT, "n_samples:3", "mrt_reference:True"],
+    "mrt, samples alone": [MRT, "n_samples:3", "sampling_temperature:0.7"],
     "ac": [AC, "critic_pretrain_epochs:1", "actor_tau:0.5", "support:6", "gate_sentences:4"],
     "erac": [ERAC, "critic_pretrain_epochs:1", "support:0", "critic_beta1:0.0", "gate_sentences:4"],
 }
@@ -60,6 +62,7 @@ METRICS = {
     "reinforce, learnt": "return baseline baseline_loss gradient_rl",
     "mixer": "return baseline baseline_loss sampled_steps gradient_rl gradient_mle",
     "mrt": "return candidates gradient_rl gradient_mle",
+    "mrt, samples alone": "return candidates gradient_rl gradient_mle",
     "ac": "q q_target return td_error entropy critic_loss gradient_rl gradient_mle",
     "erac": "q q_target return td_error entropy critic_loss gradient_rl gradient_mle",
 }
@@ -132,7 +135,7 @@ def test_risk_counts_every_candidate_once_and_the_reference_is_one():
     eos = EOS
     words = torch.tensor([[1, 1, 1, 1, 1, 1], [5, 5, 6, 5, 6, 6], [eos, eos, eos, eos, eos, 7]])
     assert unique_columns(words, each=3).tolist() == [0, 2, 3, 4, 5]  # the second is the first; the fourth is another's
-    _, algorithm, batch = ready(MRT, n_samples=5, lambda_mle=0.5)
+    _, algorithm, batch = ready(MRT, n_samples=5, mrt_reference=True, lambda_mle=0.5)
     loss = algorithm.update(batch, 1, 1)
     assert set(loss.terms) == {"rl", "mle"}
     assert 1 < algorithm.metrics["candidates"] <= 6

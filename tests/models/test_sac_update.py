@@ -15,6 +15,7 @@ from tests.rl.tiny import make_setup
 
 AMOUNT, GAMMA, TAU = 5, 0.9, 0.25
 OPTIONS = {"alpha": 0.1, "gamma": GAMMA, "tau": TAU, "support_least": 0.0, "rollout_max_len": 8, "buffer_size": 1}
+OPTIONS |= {"branch_states": 0, "known_reward": False, "gradient_dropout": False}  # the paper's algorithm
 OPTIONS |= {"critic_pretrain_epochs": 0, "critic_init": "random", "critic_gclip": 1e9, "gate_sentences": 0}
 
 
