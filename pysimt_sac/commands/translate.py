@@ -28,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-S", "--source", metavar="src:FILE", help="translate this file instead, under the name given by -s"
     )
     parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        help="where the files of the splits are now, if they have moved: each is looked for below it by its last parts",
+    )
+    parser.add_argument(
         "-o", "--output", metavar="PREFIX", help="output files begin with this; in a folder (out/) with the run's name"
     )
     parser.add_argument(
@@ -141,6 +147,8 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
     """Translate with pysimt's model: splits in its own translator, standard input in the engine's."""
     from pysimt_sac.hosts.pysimt_device import reserve_device
 
+    if args.data:
+        raise UserError("only the embedded engine has this", "--data", "set PYSIMT_SAC_HOST=embedded")
     manager = reserve_device(args.device_id)
     from pysimt_sac.engine.decoding.translation import Translator
     from pysimt_sac.hosts.pysimt_host import load_translator
@@ -167,7 +175,7 @@ def translate_embedded(args: argparse.Namespace) -> int:
         raise UserError("this search is pysimt's own", "-f bs-pysimt", todo)
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.engine.checkpoint import load_checkpoint
-    from pysimt_sac.engine.decoding.translation import Translator, load_model
+    from pysimt_sac.engine.decoding.translation import Translator, load_model, moved_files
     from pysimt_sac.engine.device import choose_device
     from pysimt_sac.engine.training.journal import log_to_console, logger
 
@@ -175,7 +183,9 @@ def translate_embedded(args: argparse.Namespace) -> int:
     if args.model != args.named:
         logger.info(f"Translating with {args.model}")
     device = choose_device(args.device_id)
-    model = load_model(load_checkpoint(args.model), device, args.override)
+    checkpoint = load_checkpoint(args.model)
+    moved = moved_files(checkpoint, args.data) if args.data else []
+    model = load_model(checkpoint, device, [*moved, *args.override])
     translator = Translator(model, search_options(args), device, not args.disable_filters)
     if not args.splits:
         return translate_standard_input(translator)

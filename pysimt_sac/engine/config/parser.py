@@ -4,7 +4,8 @@ Reading (`read_config`) only parses. `check_config` validates against the declar
 """
 
 import dataclasses
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from configparser import Error as ConfigParserError
 from pathlib import Path
 from typing import Any
@@ -219,8 +220,10 @@ def parse_direction(direction: Any, where: str) -> tuple[str, str]:
     return sides[0], sides[1]
 
 
-def result_changing_differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Keys in which two configurations differ and that change what training computes."""
+def result_changing_differences(
+    old: dict[str, Any], new: dict[str, Any], same: Callable[[Any, Any], bool] = operator.eq
+) -> list[str]:
+    """Keys in which two configurations differ and that change what training computes. same: compares two values."""
     free = {field.name for field in dataclasses.fields(TrainOptions) if field.metadata["resume"]}
     differing = []
     for section in ("train", "model", "data", "vocabulary"):
@@ -230,6 +233,6 @@ def result_changing_differences(old: dict[str, Any], new: dict[str, Any]) -> lis
             irrelevant = (section == "train" and key in free) or (
                 section == "data" and key not in ("train_set", "val_set")
             )
-            if not irrelevant and before.get(key) != after.get(key):
+            if not irrelevant and not same(before.get(key), after.get(key)):
                 differing.append(f"{section}.{key}: {before.get(key)!r} -> {after.get(key)!r}")
     return differing

@@ -16,6 +16,7 @@ from pysimt_sac.engine.config.parser import Options, find_model, parse_direction
 from pysimt_sac.engine.config.registry import load_plugin_modules
 from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, check_length, find_files
 from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.engine.data.moved_files import as_overrides, relocated
 from pysimt_sac.engine.data.vocabulary import Vocabulary
 from pysimt_sac.engine.decoding.greedy import greedy_stream
 from pysimt_sac.engine.decoding.input_check import InputCheck
@@ -105,6 +106,14 @@ def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Voc
     return None
 
 
+def moved_files(checkpoint: Checkpoint, folder: Path) -> list[str]:
+    """Overrides of what a checkpoint's configuration names and what is now below a folder."""
+    found = relocated(checkpoint.options, folder)
+    if checkpoint.vocabularies:
+        del found["vocabulary"]
+    return as_overrides(found)
+
+
 class Translator:
     """A model with a way to search."""
 
@@ -166,6 +175,8 @@ class Translator:
         self, splits: Sequence[str], prefix: str, warn: Callable[[str], None] = lambda _: None
     ) -> Iterator[Path]:
         """Translate splits of the configuration into files; the paths written. All is checked before the first."""
+        for split in splits:
+            self.require_source(split)
         corpora = {split: self.model.load_data(split, self.search.batch_size, mode="beam") for split in splits}
         for split in splits:
             for path in self.output_files(split, prefix).values():
@@ -174,6 +185,14 @@ class Translator:
             warn(warning)
         for split, corpus in corpora.items():
             yield from self.write(self.translate(corpus), split, prefix)
+
+    def require_source(self, split: str) -> None:
+        """Say what can be done if a split's source is no longer where it was in training."""
+        path = self.model.split_files(split).get(self.model.sl)
+        if isinstance(path, str | Path) and not any(kind_of(file) for file in find_files(path)):
+            override = f"-x data.{split}_set.{self.model.sl}:FILE"
+            todo = f"if the data has moved, say where it is with --data FOLDER or {override}"
+            raise UserError("no such corpus file", path, todo)
 
     def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
         """Write the translations of a split; the paths written."""

@@ -7,6 +7,7 @@ so that a mistake found while reading data leaves no trace.
 
 import contextlib
 import fcntl
+import functools
 import os
 import secrets
 import shutil
@@ -16,6 +17,7 @@ from typing import IO, Any
 
 from pysimt_sac.engine.checkpoint import load_state
 from pysimt_sac.engine.config.parser import Options, config_text, result_changing_differences
+from pysimt_sac.engine.data.moved_files import checksums, same_value
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write, kind_of, make_folder, remove_leftovers, why
 
@@ -122,11 +124,19 @@ def find_state(folder: Path, options: Options, host: str = "embedded") -> tuple[
         if began != host:
             todo = f"set PYSIMT_SAC_HOST={began}, name the new run with -s SUFFIX, or start over with --restart"
             raise UserError(f"this run began on another host: {began}, not {host}", folder, todo)
-        differing = result_changing_differences(state["config"], options.to_dict())
+        # States of earlier versions have no checksums; then names count, and the checksum of all text later on.
+        same = functools.partial(same_value, known=state.get("files", {}))
+        differing = result_changing_differences(state["config"], options.to_dict(), same)
         if differing:
             todo = "undo the change, give the new run another name with -s SUFFIX, or start over with --restart"
             raise UserError(f"another configuration was trained here; changed: {'; '.join(differing)}", folder, todo)
     return state, remark
+
+
+def files_of_run(config: dict[str, Any]) -> dict[str, int]:
+    """The checksums of all files that a run's outcome depends on, so that it can go on where they have moved to."""
+    used = {key: config["data"].get(key) for key in ("train_set", "val_set")}
+    return checksums([used, *(config[section] for section in ("train", "model", "vocabulary"))])
 
 
 def lock_folder(run: Run) -> None:

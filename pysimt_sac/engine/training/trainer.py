@@ -25,7 +25,7 @@ from pysimt_sac.engine.training.optim import Optimizer
 from pysimt_sac.engine.training.pace import Pace, Stopwatch, describe_time, updates_left
 from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.engine.training.randomness import draw_seed, fix_seeds, random_states, restore_random_states
-from pysimt_sac.engine.training.runs import Run
+from pysimt_sac.engine.training.runs import Run, files_of_run
 from pysimt_sac.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.engine.training.startup import describe_host
 from pysimt_sac.engine.training.validation import Validator
@@ -55,6 +55,7 @@ class Trainer:
         if state and state["corpus"] != self.fingerprint():
             what = "the text or a vocabulary has changed since this run began"
             raise UserError(what, run.folder, "undo that, or start over with --restart")
+        self.files = files_of_run(model.opts.to_dict())
         build_layers(model)
         notes = prepare_weights(model, options, fresh=state is None)
         with memory_named(device, "use a smaller model or another device"):
@@ -106,6 +107,7 @@ class Trainer:
             "config": config,
             "exp_id": self.run.exp_id,
             "corpus": self.fingerprint(),
+            "files": self.files,
             "progress": self.progress.to_dict(),
             "weights": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
