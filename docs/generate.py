@@ -23,7 +23,7 @@ prints the values that a run would have. `docs/glossary.md` explains the terms.
 SHARED = {
     "`[train]`, for all models": TrainOptions,
     "`[model]`, for all models": ModelOptions,
-    "`[model]`, the training recipe, for all models (embedded engine only)": RecipeOptions,
+    "`[model]`, the training recipe, for all models (inside pysimt: see pysimt.md)": RecipeOptions,
 }
 # Keys that a model knows, because they are declared together with others, but that have no effect on it.
 NO_EFFECT = {
