@@ -24,7 +24,7 @@ prints the values that a run would have. `docs/glossary.md` explains the terms.
 SHARED = {
     "`[train]`, for all models": TrainOptions,
     "`[model]`, for all models": ModelOptions,
-    "`[model]`, the training recipe, for all models (embedded engine only)": RecipeOptions,
+    "`[model]`, the training recipe, for all models (inside pysimt: see pysimt.md)": RecipeOptions,
 }
 
 
