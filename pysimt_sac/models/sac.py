@@ -60,6 +60,8 @@ class SAC(Algorithm):
         options = self.options = setup.read(SACOptions)
         self.critic_options, self.branch_options = setup.read(CriticOptions), setup.read(BranchOptions)
         self.collector: Collector = Collector(setup)
+        if self.critic_options.known_reward or self.branch_options.branch_states:
+            self.collector.rewarder.refuse_learners()
         self.critics = CriticEnsemble.build(setup, self.critic_options, options.n_critics, options.tau)
         device, max_len = self.actor.device, self.common.rollout_max_len
         self.temperature = Temperature.build(options.alpha, options.target_entropy, options.alpha_lr, device)

@@ -29,6 +29,7 @@ class Vine(Algorithm):
         super().__init__(setup)
         self.options = setup.read(BranchOptions)
         self.collector: Collector = Collector(setup)
+        self.collector.rewarder.refuse_learners()
         self.parts = {"collector": self.collector}
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:

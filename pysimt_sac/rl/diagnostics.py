@@ -198,33 +198,41 @@ SHORTEST, LONGEST = 0.8, 1.25  # length ratio of sampled hypotheses
 LOWEST_ENTROPY = 0.2  # in parts of the first one
 LARGEST_Q = 3.0  # in parts of the largest realised return
 LARGEST_GAP = 0.5  # between predicted and realised return, in parts of the latter
+LARGEST_NLL = 3.0  # in parts of the lowest one
+RECENT, LEAST_REPORTS = 5, 3  # reports in a running mean: single batches say little
 
 
 class HealthMonitor:
-    """Looks at the metrics of an algorithm, and warns once of each thing until it has recovered."""
+    """Looks at the running means of an algorithm's metrics, and warns once of each thing until it has recovered."""
 
     def __init__(self) -> None:
         self.first_entropy = math.nan
+        self.lowest_nll = math.inf
+        self.recent: dict[str, list[float]] = {}  # the last reports, by metric
         self.active_warnings: set[str] = set()
 
     def check(self, metrics: dict[str, float]) -> list[str]:
-        """New warnings."""
-        found = self.find(metrics)
+        """Note a report; new warnings."""
+        self.recent = {name: [*self.recent.get(name, []), value][-RECENT:] for name, value in metrics.items()}
+        means = {
+            name: sum(values) / len(values) for name, values in self.recent.items() if len(values) >= LEAST_REPORTS
+        }
+        found = self.find(means)
         new = [warning for name, warning in found.items() if name not in self.active_warnings]
         self.active_warnings = set(found)
         return new
 
-    def find(self, metrics: dict[str, float]) -> dict[str, str]:
+    def find(self, means: dict[str, float]) -> dict[str, str]:
         """All that looks wrong now, by name."""
         found = {}
-        ratio = metrics.get("length_ratio", 1.0)
+        ratio = means.get("length_ratio", 1.0)
         if not SHORTEST <= ratio <= LONGEST:
             kind = "short" if ratio < SHORTEST else "long"
             found["length"] = (
                 f"sampled hypotheses are too {kind}: length ratio {ratio:.2f}; "
                 "lower lambda_rl, raise lambda_mle, or put `length` into the reward (reward: bleu:1,length:0.1)"
             )
-        entropy = metrics.get("entropy", math.nan)
+        entropy = means.get("entropy", math.nan)
         if math.isnan(self.first_entropy):
             self.first_entropy = entropy
         if entropy < LOWEST_ENTROPY * self.first_entropy:
@@ -232,24 +240,37 @@ class HealthMonitor:
                 f"the policy hardly explores any more: its entropy fell from {self.first_entropy:.2g} to "
                 f"{entropy:.2g}; raise alpha, or lower lambda_rl or lr"
             )
-        largest, possible = metrics.get("max_q", 0.0), metrics.get("max_return", math.inf)
+        largest, possible = means.get("max_q", 0.0), means.get("max_return", math.inf)
         if largest > LARGEST_Q * possible:
             found["q"] = (
                 f"Q diverges: {largest:.3g} where the largest realised return is {possible:.3g}; "
                 "set target_clip: True, or lower critic_lr or tau"
             )
-        predicted, realised = metrics.get("q", 0.0), metrics.get("return", 0.0)
-        if "gradient_rl" in metrics and predicted - realised > LARGEST_GAP * max(abs(realised), 1.0):
+        predicted, realised = means.get("q", 0.0), means.get("return", 0.0)
+        if "gradient_rl" in means and predicted - realised > LARGEST_GAP * max(abs(realised), 1.0):
             found["gap"] = (
                 f"predicted return {predicted:.3g}, realised return {realised:.3g}; "
                 "the actor may follow the critics' errors: lower support or lambda_rl, or raise n_critics"
+            )
+        nll = means.get("mle_loss", math.inf)
+        self.lowest_nll = min(self.lowest_nll, nll)
+        if math.isfinite(nll) and nll > LARGEST_NLL * self.lowest_nll + 1:
+            found["nll"] = (
+                f"the actor diverges: the references' negative log-likelihood rose from {self.lowest_nll:.3g} to "
+                f"{nll:.3g} per word; lower lr or lambda_rl, or raise lambda_mle"
             )
         return found
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs."""
-        return {"first_entropy": self.first_entropy, "active_warnings": sorted(self.active_warnings)}
+        return {
+            "first_entropy": self.first_entropy,
+            "lowest_nll": self.lowest_nll,
+            "recent": self.recent,
+            "active_warnings": sorted(self.active_warnings),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore it."""
+        """Restore it; states of earlier versions have no running means."""
         self.first_entropy, self.active_warnings = state["first_entropy"], set(state["active_warnings"])
+        self.lowest_nll, self.recent = state.get("lowest_nll", math.inf), state.get("recent", {})

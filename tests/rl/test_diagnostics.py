@@ -8,7 +8,7 @@ import torch
 from pysimt_sac.engine.data.vocabulary import EOS
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticOptions
-from pysimt_sac.rl.diagnostics import Gate, GateReport, HealthMonitor, Ranking, gate_lines, random_states
+from pysimt_sac.rl.diagnostics import Gate, GateReport, Ranking, gate_lines, random_states
 from pysimt_sac.rl.rollout import Steps
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import engine_actor, make_setup
@@ -155,48 +155,3 @@ def test_the_gate_stands_before_the_actors_first_stage_and_can_be_left_out(setup
     assert gate_lines(setup, collector(setup), Oracle(1.0, gate_sentences=0), "actor and critics", alpha=0.0) == []
     (line,) = gate_lines(setup, collector(setup), Oracle(1.0, gate_sentences=16), "actor and critics", alpha=0.0)
     assert line.startswith("Gate: explained variance 1.00")
-
-
-# The monitor
-
-WELL = {"length_ratio": 1.0, "entropy": 1.0, "max_q": 5.0, "max_return": 5.0, "q": 3.0, "return": 2.9}
-WELL["gradient_rl"] = 0.1  # the actor learns
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"length_ratio": 0.7}, "too short"),
-        ({"length_ratio": 1.4}, "too long"),
-        ({"entropy": 0.1}, "raise alpha"),
-        ({"max_q": 16.0}, "target_clip"),
-        ({"q": 6.0}, "predicted return 6"),
-    ],
-)
-def test_each_problem_is_named_with_what_to_change(change, words):
-    monitor = HealthMonitor()
-    assert monitor.check(WELL) == []
-    (warning,) = monitor.check({**WELL, **change})
-    assert words in warning
-    assert monitor.check({**WELL, **change}) == []
-    assert monitor.check(WELL) == []
-    assert len(monitor.check({**WELL, **change})) == 1
-
-
-def test_critics_that_still_learn_alone_may_be_wrong():
-    alone = {name: value for name, value in WELL.items() if name != "gradient_rl"}
-    assert HealthMonitor().check({**alone, "q": 9.0}) == []
-
-
-def test_a_restored_monitor_remembers_the_first_entropy_and_what_it_said():
-    one, other = HealthMonitor(), HealthMonitor()
-    one.check(WELL)
-    assert len(one.check({**WELL, "entropy": 0.1})) == 1
-    other.load_state_dict(one.state_dict())
-    assert other.check({**WELL, "entropy": 0.1}) == []
-    assert len(other.check({**WELL, "entropy": 0.1, "q": 9.0})) == 1
-
-
-def test_algorithms_without_critics_are_monitored_too():
-    assert HealthMonitor().check({"length_ratio": 1.1}) == []
-    assert len(HealthMonitor().check({"length_ratio": 0.5})) == 1
