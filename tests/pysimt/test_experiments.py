@@ -18,7 +18,9 @@ FOLDER = Path(__file__).resolve().parents[2] / "experiments"
 CONFIGS = {path.stem: path for path in sorted(FOLDER.glob("*.conf")) if not path.stem.startswith("base_")}
 ACTORS = ("mle", "demo_mle")
 # What pysimt must refuse, by configuration: a part of the one line that says so.
-REFUSED: dict[str, str] = {}
+REFUSED = {
+    "mle": "label_smoothing (the loss of SimultaneousNMT is pysimt's own there): only the embedded engine can do that"
+}
 UPDATES = 8
 QUICK = {"critic_pretrain_epochs": 1, "gate_sentences": 4, "n_samples": 3, "rollout_max_len": 6}
 
