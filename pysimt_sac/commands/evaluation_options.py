@@ -17,7 +17,7 @@ from pysimt_sac.evaluation.scoring.meteor import guess_language
 from pysimt_sac.evaluation.scoring.metrics import CorpusMetric
 from pysimt_sac.evaluation.scoring.scores import METRIC_NAMES, choose_metrics
 from pysimt_sac.evaluation.scoring.sentences import MEASURES
-from pysimt_sac.evaluation.scoring.significance import Resampling
+from pysimt_sac.evaluation.scoring.significance import SHUFFLINGS, Resampling
 from pysimt_sac.evaluation.scoring.texts import NamedText, read_text, short_names
 from pysimt_sac.files import write_lines
 
@@ -95,6 +95,13 @@ def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
         ("--bootstrap", usual.bootstrap, "bootstrap samples"),
     )
     parser.add_argument("--seed", type=int, default=usual.seed, help="random seed (default: %(default)s)")
+    parser.add_argument(
+        "--shuffling",
+        choices=SHUFFLINGS,
+        default=usual.shuffling,
+        help="paired: swap run N of the baseline with run N of the system; multeval: MultEval's rule, which differs "
+        "for three or more runs and does not count ties (default: %(default)s)",
+    )
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str] = (*FORMATS, "json")) -> None:
@@ -130,7 +137,7 @@ def chosen_resampling(args: argparse.Namespace) -> Resampling:
     """The resampling options."""
     if args.seed < 0:
         raise UserError("must not be negative", "--seed")
-    return Resampling(shuffles=args.shuffles, bootstrap=args.bootstrap, seed=args.seed)
+    return Resampling(args.shuffles, args.bootstrap, args.seed, args.shuffling)
 
 
 def chosen_metrics(args: argparse.Namespace, reference: Path) -> tuple[CorpusMetric, ...]:

@@ -42,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mlt", required=True, type=Path, metavar="TSV", help="list of ambiguous words, from prepare mlt"
     )
+    parser.add_argument(
+        "--case-sensitive",
+        action="store_true",
+        help="compare words as they are, like MLT's own scorer (default: ignore case)",
+    )
     options.add_system_arguments(parser, required=False)
     options.add_numbers(
         parser,
@@ -57,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Label all cases in all hypotheses."""
-    cases = read_cases(args.mlt)
+    cases = read_cases(args.mlt, args.case_sensitive)
     texts = read_systems(args)
     context = {name: read_text(path, name) for name, path in (("source", args.src), ("reference", args.ref)) if path}
     check(args.mlt, cases, texts, list(context.values()))
@@ -94,7 +99,7 @@ def check(
         check_lengths(text.name, text.lines, texts[0].name, texts[0].lines)
     forms = NamedText(str(mlt), tuple(form for case in cases for form in (*case.correct, *case.wrong_forms())))
     for text in texts:
-        normalised = NamedText(text.name, tuple(map(normalise, text.lines)))
+        normalised = NamedText(text.name, tuple(normalise(line, cases[0].case_sensitive) for line in text.lines))
         options.warn([*empty_lines(text, "hypothesis"), *preprocessing_differences(forms, normalised)])
     for name, runs in systems:
         options.warn(check_runs(name, runs))

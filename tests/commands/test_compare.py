@@ -28,7 +28,7 @@ def test_the_table_has_multevals_columns(outputs, capsys):
     assert [line.split()[0] for line in lines[4:6]] == ["BLEU", "new"]
     assert "average" in lines[2]
     assert "4/4" in lines[5]
-    assert any(line.startswith("200 shuffles, 50 bootstrap samples, seed 1") for line in lines)
+    assert any(line.startswith("200 shuffles (paired), 50 bootstrap samples, seed 1") for line in lines)
 
 
 def test_json_is_reproducible_and_complete(outputs, capsys):
@@ -43,7 +43,7 @@ def test_json_is_reproducible_and_complete(outputs, capsys):
     assert bleu["systems"][0]["against_baseline"] is None
     assert bleu["systems"][2]["s_test"] is None
     assert 0 < ter["systems"][1]["against_baseline"]["p"] <= 1
-    assert comparison["resampling"] == {"shuffles": 200, "bootstrap": 50, "seed": 1}
+    assert comparison["resampling"] == {"shuffles": 200, "bootstrap": 50, "seed": 1, "shuffling": "paired"}
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,23 @@ def test_the_baselines_own_hypotheses_are_called_identical_not_tested(outputs, w
     assert run(*arguments, "--format", "json") == 0
     bleu = json.loads(capsys.readouterr().out)["comparisons"][0]["metrics"][0]
     assert [system["against_baseline"]["identical"] for system in bleu["systems"][1:]] == [True, False]
+
+
+def test_multevals_shuffling_is_an_option(outputs, write, capsys):
+    write("base.3", {"frau": "dame"})
+    write("new.3", {"frau": "dame", "kind": "baby"})
+    arguments = ["compare", "--ref", "ref.de", "--baseline", "base.1", "base.2", "base.3", *QUICK]
+    p_values = []
+    for shuffling in ("paired", "multeval"):
+        words = ["--system", "new", "new.1", "new.2", "new.3", "--shuffling", shuffling, "--format", "json"]
+        assert main_sac([*arguments, *words]) == 0
+        (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
+        assert comparison["resampling"]["shuffling"] == shuffling
+        p_values.append(comparison["metrics"][0]["systems"][1]["against_baseline"]["p"])
+    assert p_values[0] != p_values[1]
+    assert main_sac([*arguments, "--system", "new", "new.1", "--shuffling", "multeval"]) == 2
+    error = "--shuffling multeval: needs as many runs of each system as of the baseline (use --shuffling paired)"
+    assert error in capsys.readouterr().err
 
 
 def test_the_same_run_twice_is_a_warning(outputs, capsys):

@@ -56,6 +56,25 @@ def test_without_rare_cases_there_is_a_dash(words, folder, capsys):
     assert rare.split() == ["rare", "good.out", "1", "0", *["-"] * 7]
 
 
+def test_case_is_ignored_unless_asked_for(words, write, folder, capsys):
+    write("caps.out", {"hut": "Hut", "ball": "BALL"})
+    rows = [*ROWS, "child\tKind\tKind:4\t3\t0"]  # the list itself has a capital
+    (folder / "words.tsv").write_text(
+        "\n".join(["word\tcorrect\tcandidates\tline\trare", *rows]) + "\n", encoding="utf-8"
+    )
+
+    def lta(*options):
+        arguments = ["lexical", "--mlt", "words.tsv", "caps.out", "--format", "json", *options, *QUICK]
+        assert main_sac(arguments) == 0
+        return json.loads(capsys.readouterr().out)["comparison"]["systems"][0]["all"]["lta"]
+
+    assert lta() == 100
+    assert lta("--case-sensitive") == 40  # hunde and bühne; not Hut, BALL and kind
+    with pytest.raises(SystemExit):
+        main_sac(["lexical", "--help"])
+    assert "like MLT's own scorer (default: ignore case)" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

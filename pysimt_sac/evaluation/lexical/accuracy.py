@@ -4,8 +4,9 @@ The input is the list that `pysimt-sac prepare mlt` writes: a tab-separated file
 (forms separated by `|`), `candidates` (`form:count` in the training text, separated by `|`), `line` (of the test set,
 from 0) and `rare` (1 if the correct translation is not the most frequent one).
 
-A case is *correct* if a correct form is in the hypothesis, in whole lower-case words; else *wrong* if another candidate
-is; else *missing*. Inflected forms count only if the list has them, as correct or as candidates.
+A case is *correct* if a correct form is in the hypothesis, in whole words; else *wrong* if another candidate is; else
+*missing*. Inflected forms count only if the list has them, as correct or as candidates. Case is folded, unless the list
+is read with `case_sensitive`: MLT's own scorer compares tokens as they are (and matches substrings in French).
 - LTA: the share of correct cases.
 - ALI: the mean of +1 for correct, -1 for wrong and 0 for missing cases.
 - ALI as in the paper's figures for all cases: 2 LTA - 100, -1 for every case that is not correct.
@@ -39,6 +40,7 @@ class Case:
     candidates: tuple[tuple[str, int], ...]
     line: int
     rare: bool
+    case_sensitive: bool = False
 
     def wrong_forms(self) -> list[str]:
         """The candidates that are not correct."""
@@ -99,7 +101,7 @@ class Example:
     outputs: dict[str, str]
 
 
-def read_cases(path: Path) -> list[Case]:
+def read_cases(path: Path, case_sensitive: bool = False) -> list[Case]:
     """Read a list of ambiguous words."""
     lines = read_lines(path, "list of ambiguous words")
     header = lines[0].split("\t") if lines else []
@@ -110,10 +112,11 @@ def read_cases(path: Path) -> list[Case]:
         )
     if len(lines) == 1:
         raise UserError("the list has no cases", path)
-    return [parse_case(header, line.split("\t"), number, path) for number, line in enumerate(lines[1:], 2)]
+    rows = enumerate(lines[1:], 2)
+    return [parse_case(header, line.split("\t"), number, path, case_sensitive) for number, line in rows]
 
 
-def parse_case(header: list[str], fields: list[str], number: int, path: Path) -> Case:
+def parse_case(header: list[str], fields: list[str], number: int, path: Path, case_sensitive: bool) -> Case:
     """Parse a row of the list."""
     try:
         named = dict(zip(header, fields, strict=True))
@@ -121,10 +124,11 @@ def parse_case(header: list[str], fields: list[str], number: int, path: Path) ->
         counted = [candidate.rpartition(":") for candidate in candidates.split("|") if candidate]
         case = Case(
             word=word,
-            correct=tuple(normalise(form) for form in correct.split("|") if form.strip()),
-            candidates=tuple((normalise(form), int(count)) for form, _, count in counted),
+            correct=tuple(normalise(form, case_sensitive) for form in correct.split("|") if form.strip()),
+            candidates=tuple((normalise(form, case_sensitive), int(count)) for form, _, count in counted),
             line=int(line),
             rare={"0": False, "1": True}[rare],
+            case_sensitive=case_sensitive,
         )
     except (KeyError, ValueError):
         raise UserError(f"line {number} is not a row of {' '.join(COLUMNS)}", path) from None
@@ -133,14 +137,15 @@ def parse_case(header: list[str], fields: list[str], number: int, path: Path) ->
     return case
 
 
-def normalise(text: str) -> str:
-    """Lower-case, unescape (`&apos;`) and put single spaces between words."""
-    return " ".join(html.unescape(text).lower().split())
+def normalise(text: str, case_sensitive: bool = False) -> str:
+    """Unescape (`&apos;`), put single spaces between words and, unless `case_sensitive`, lowercase."""
+    words = " ".join(html.unescape(text).split())
+    return words if case_sensitive else words.lower()
 
 
 def label_case(case: Case, hypothesis: str) -> int:
     """CORRECT, WRONG or MISSING."""
-    padded = f" {normalise(hypothesis)} "
+    padded = f" {normalise(hypothesis, case.case_sensitive)} "
     if any(f" {form} " in padded for form in case.correct):
         return CORRECT
     return WRONG if any(f" {form} " in padded for form in case.wrong_forms()) else MISSING

@@ -42,8 +42,8 @@ def comparison_table(comparison: Comparison) -> Table:
     resampling = comparison.resampling
     left_out = f" ({comparison.left_out} left out for <unk>)" if comparison.left_out else ""
     notes = [
-        f"{resampling.shuffles} shuffles, {resampling.bootstrap} bootstrap samples, seed {resampling.seed}; "
-        f"* p <= {SIGNIFICANT}",
+        f"{resampling.shuffles} shuffles ({resampling.shuffling}), {resampling.bootstrap} bootstrap samples, "
+        f"seed {resampling.seed}; * p <= {SIGNIFICANT}",
         *(f"{part.metric}: {part.signature}" for part in comparison.metrics),
     ]
     if any(len(system.runs) == 1 for system in comparison.metrics[0].systems):
@@ -108,15 +108,13 @@ def accuracy_table(comparison: LexicalComparison) -> Table:
                 )
             )
     resampling = comparison.resampling
+    shuffles = f"{resampling.shuffles} shuffles ({resampling.shuffling})"
     return Table(
         header=ACCURACY_HEADER,
         rows=tuple(rows),
         left=2,
         rules=frozenset({0, len(comparison.systems)}),
-        notes=(
-            *ACCURACY_NOTES,
-            f"p: approximate randomisation over sentences, {resampling.shuffles} shuffles, seed {resampling.seed}",
-        ),
+        notes=(*ACCURACY_NOTES, f"p: approximate randomisation over sentences, {shuffles}, seed {resampling.seed}"),
     )
 
 

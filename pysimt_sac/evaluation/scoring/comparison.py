@@ -4,7 +4,7 @@ The columns are MultEval's (Clark et al. 2011):
 - average: the mean of the runs' scores;
 - s_sel: the bootstrap standard deviation over test sentences, averaged over the runs;
 - s_test: the standard deviation of the runs' scores (MultEval prints it as s_opt);
-- p: two-sided, by stratified approximate randomisation.
+- p: two-sided, by stratified approximate randomisation; `significance` says how it differs from MultEval's.
 The intervals are 95% percentile intervals over bootstrap samples of the test set, the same samples for all systems.
 
 Approximate randomisation shuffles single sentences. When runs differ a lot, a small p does not tell a better system
@@ -156,7 +156,7 @@ def compare_statistics(
     scores = score(joined.sum(axis=1))
     resampled = bootstrap_scores(joined, score, resampling.bootstrap, resampling.seed)
     baseline, *others = (joined[group] for group in groups)
-    p_values = randomisation_p(baseline, others, score, resampling.shuffles, resampling.seed)
+    p_values = randomisation_p(baseline, others, score, resampling)
 
     parts = []
     for number, metric in enumerate(metrics):

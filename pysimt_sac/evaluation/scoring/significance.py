@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.scoring.metrics import FloatArray
 
 Drawn = npt.NDArray[np.uint8]
@@ -21,15 +22,17 @@ BLOCK_NUMBERS = 8_000_000  # random numbers drawn at a time, about 100 MB in all
 EXACT_IN_SINGLE = 2**24  # integers up to this are exact in single precision
 SIGNIFICANT = 0.05  # marked with a star in tables
 TIE = 1e-9  # scores closer than this count as equal
+PAIRED, MULTEVAL = SHUFFLINGS = ("paired", "multeval")
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """Numbers of shuffles and bootstrap samples, and the random seed."""
+    """Numbers of shuffles and bootstrap samples, the random seed, and the rule of `randomisation_p`."""
 
     shuffles: int = 10_000
     bootstrap: int = 1_000
     seed: int = 1
+    shuffling: str = PAIRED
 
 
 def blocks(total: int, numbers_each: int) -> Iterator[int]:
@@ -81,30 +84,47 @@ def draw_subsets(random: np.random.Generator, shuffles: int, sentences: int, fir
     return drawn
 
 
-def randomisation_p(
-    baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, shuffles: int, seed: int
-) -> list[FloatArray]:
-    """Two-sided p for each system against the baseline.
+def draw_multeval(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> tuple[Drawn, Drawn]:
+    """Which outputs make up the two pseudo-systems of MultEval, see `randomisation_p`."""
+    swapped = random.integers(2, size=(shuffles, sentences, runs), dtype=np.uint8)
+    permutation = np.argsort(random.random((shuffles, sentences, runs), dtype=np.float32), axis=2)
+    first = np.take_along_axis(swapped, np.argsort(permutation, axis=2), axis=2)
+    second = np.take_along_axis(swapped, permutation, axis=2)
+    return np.concatenate([1 - first, first], axis=2), np.concatenate([second, 1 - second], axis=2)
 
-    Stratified approximate randomisation as MultEval does it: in each shuffle, for every sentence and run, the outputs
-    of the two systems change places or not, by the toss of a coin; a system's score is that of its runs put end to
-    end. p is the share of shuffles, the real systems counted as one of them, that differ at least as much as these do.
-    (MultEval counts ties as smaller, so that its p for two equal systems is 0; here it is 1.) Where the numbers of
-    runs differ, there are no pairs to swap: each sentence's outputs are pooled and dealt out anew instead.
+
+def randomisation_p(
+    baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, resampling: Resampling
+) -> list[FloatArray]:
+    """Two-sided p of each system against the baseline, by stratified approximate randomisation.
+
+    Each shuffle makes two pseudo-systems, sentence by sentence; a system's score is that of its concatenated runs.
+    - `paired`: run r of the baseline and run r of the system are swapped with probability 1/2. If the numbers of runs
+      differ, the outputs of a sentence are pooled and randomly divided instead. p is the share of shuffles with a
+      difference at least as large as the observed one, which is counted as a shuffle, too.
+    - `multeval`: the rule of MultEval 0.5.1, which needs equal numbers of runs. For each sentence it draws a swap for
+      each of R places, and a permutation of the runs. Place i of the first pseudo-system gets run permutation(i) of the
+      baseline or, if swapped, of the system; place i of the second one gets run inverse permutation(i) of the other. If
+      the permutation is its own inverse, as always for one or two runs, this is `paired`. Else an output may be in
+      both pseudo-systems or in neither. Only larger differences are counted, not equal ones, so that p of identical
+      systems is 1 / (shuffles + 1) instead of 1.
 
     Systems with the same number of runs share their shuffles, which saves most of the time.
     """
+    if resampling.shuffling == MULTEVAL and {len(system) for system in systems} - {len(baseline)}:
+        todo = f"use --shuffling {PAIRED}"
+        raise UserError("needs as many runs of each system as of the baseline", f"--shuffling {MULTEVAL}", todo)
     p_values: list[FloatArray | None] = [None] * len(systems)
     for runs in sorted({len(system) for system in systems}):
         members = [number for number, system in enumerate(systems) if len(system) == runs]
-        found = shared_randomisation(baseline, [systems[number] for number in members], score, shuffles, seed)
+        found = shared_randomisation(baseline, [systems[number] for number in members], score, resampling)
         for number, p in zip(members, found, strict=True):
             p_values[number] = p
     return [p for p in p_values if p is not None]
 
 
 def shared_randomisation(
-    baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, shuffles: int, seed: int
+    baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, resampling: Resampling
 ) -> list[FloatArray]:
     """`randomisation_p` for systems with the same number of runs."""
     first, sentences, columns = baseline.shape
@@ -118,15 +138,21 @@ def shared_randomisation(
     observed = [np.abs(score(baseline.sum(axis=(0, 1))) - score(system.sum(axis=(0, 1)))) for system in systems]
     as_large = [np.zeros(np.shape(difference)) for difference in observed]
 
-    random = np.random.default_rng([seed, 1, total])
-    for count in blocks(shuffles, sentences * total):
-        if total == 2 * first:
-            drawn = draw_swaps(random, count, sentences, first)
+    random = np.random.default_rng([resampling.seed, 1, total])
+    multeval = resampling.shuffling == MULTEVAL
+    for count in blocks(resampling.shuffles, sentences * total):
+        drawn: tuple[Drawn, ...]
+        if multeval:
+            drawn = draw_multeval(random, count, sentences, first)
+        elif total == 2 * first:
+            drawn = (draw_swaps(random, count, sentences, first),)
         else:
-            drawn = draw_subsets(random, count, sentences, first, total)
-        assigned = drawn.reshape(count, sentences * total).astype(dtype)
+            drawn = (draw_subsets(random, count, sentences, first, total),)
+        sides = [side.reshape(count, sentences * total).astype(dtype) for side in drawn]
         for number, table in enumerate(tables):
-            sums = (assigned @ table).astype(np.float64)
-            difference = np.abs(score(sums) - score(totals[number] - sums))
-            as_large[number] += (difference >= observed[number] - TIE).sum(axis=0)
-    return [(larger + 1) / (shuffles + 1) for larger in as_large]
+            sums = [(side @ table).astype(np.float64) for side in sides]
+            other_sums = sums[1] if multeval else totals[number] - sums[0]
+            difference = np.abs(score(sums[0]) - score(other_sums))
+            larger = difference > observed[number] + TIE if multeval else difference >= observed[number] - TIE
+            as_large[number] += larger.sum(axis=0)
+    return [(larger + 1) / (resampling.shuffles + 1) for larger in as_large]

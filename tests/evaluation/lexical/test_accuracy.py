@@ -96,6 +96,13 @@ def test_examples_are_where_systems_differ(tmp_path):
     assert len(find_examples(cases, [other], 1)) == 1
 
 
+def test_a_list_can_be_read_case_sensitively(tmp_path):
+    path = tmp_path / "list.tsv"
+    path.write_text(f"{HEADER}\nhat\tHut\tMütze:4|Hut:3\t0\t1\n", encoding="utf-8")
+    (case,) = read_cases(path, case_sensitive=True)
+    assert [label_case(case, text) for text in ("ein Hut", "ein hut", "die Mütze", "die mütze")] == [1, 0, -1, 0]
+
+
 def test_a_list_is_read(tmp_path):
     path = tmp_path / "list.tsv"
     path.write_text(f"{HEADER}\nhat\thut|Hüte\tmütze:40|hut:30|ratio 3:1:7\t12\t1\n", encoding="utf-8")

@@ -16,6 +16,8 @@ from pysimt_sac.evaluation import System, choose_metrics, compare_systems
 from pysimt_sac.evaluation.scoring import significance
 from pysimt_sac.evaluation.scoring.metrics import BleuMetric, ChrfMetric, TerMetric
 from pysimt_sac.evaluation.scoring.significance import (
+    MULTEVAL,
+    Resampling,
     blocks,
     bootstrap_scores,
     draw_subsets,
@@ -56,7 +58,7 @@ def test_p_is_that_of_all_swaps(runs, sentences):
     random = np.random.default_rng(runs)
     baseline, system = random.integers(0, 9, (2, runs, sentences)).astype(float)
     shuffles = 40_000
-    p = randomisation_p(with_ones(baseline), [with_ones(system)], mean_score, shuffles, seed=3)[0]
+    p = randomisation_p(with_ones(baseline), [with_ones(system)], mean_score, Resampling(shuffles, seed=3))[0]
     expected = exact_p(baseline, system)
     assert float(p) == pytest.approx(expected, abs=5 * np.sqrt(0.25 / shuffles))
 
@@ -70,9 +72,39 @@ def test_with_unequal_runs_p_is_that_of_all_subsets():
         first = pooled[list(chosen), range(3)]
         differences.append(abs(first.mean() - (pooled.sum() - first.sum()) / 6))
     shuffles = 40_000
-    p = randomisation_p(with_ones(baseline), [with_ones(system)], mean_score, shuffles, seed=3)[0]
+    p = randomisation_p(with_ones(baseline), [with_ones(system)], mean_score, Resampling(shuffles, seed=3))[0]
     expected = np.mean(np.array(differences) >= observed - 1e-9)
     assert float(p) == pytest.approx(expected, abs=5 * np.sqrt(0.25 / shuffles))
+
+
+def multeval_pseudo_systems(baseline, system, swaps, permutation):
+    """The sums of one sentence in MultEval's pseudo-systems, place by place."""
+    runs = len(permutation)
+    inverse = [permutation.index(run) for run in range(runs)]
+    first = [(system if swaps[i] else baseline)[permutation[i]] for i in range(runs)]
+    second = [(baseline if swaps[i] else system)[inverse[i]] for i in range(runs)]
+    return sum(first), sum(second)
+
+
+@pytest.mark.parametrize(("runs", "sentences"), [(1, 5), (2, 3), (3, 2)])
+def test_multevals_p_is_that_of_all_swaps_and_permutations(runs, sentences):
+    random = np.random.default_rng(runs)
+    baseline, system = random.integers(0, 9, (2, runs, sentences)).astype(float)
+    per_sentence = [
+        [
+            multeval_pseudo_systems(baseline[:, sentence], system[:, sentence], swaps, permutation)
+            for swaps in itertools.product([False, True], repeat=runs)
+            for permutation in itertools.permutations(range(runs))
+        ]
+        for sentence in range(sentences)
+    ]
+    differences = [
+        abs(sum(x for x, _ in chosen) - sum(y for _, y in chosen)) for chosen in itertools.product(*per_sentence)
+    ]
+    expected = np.mean(np.array(differences) > abs(baseline.sum() - system.sum()) + 1e-9)
+    resampling = Resampling(40_000, seed=3, shuffling=MULTEVAL)
+    p = randomisation_p(with_ones(baseline), [with_ones(system)], mean_score, resampling)[0]
+    assert float(p) == pytest.approx(expected, abs=5 * np.sqrt(0.25 / resampling.shuffles))
 
 
 def test_every_subset_is_equally_likely():
@@ -85,7 +117,9 @@ def test_every_subset_is_equally_likely():
 
 def test_equal_systems_have_p_1_and_opposite_ones_the_smallest():
     points = np.random.default_rng(0).integers(0, 5, (2, 50)).astype(float)
-    same, better = randomisation_p(with_ones(points), [with_ones(points), with_ones(points + 3)], mean_score, 999, 1)
+    same, better = randomisation_p(
+        with_ones(points), [with_ones(points), with_ones(points + 3)], mean_score, Resampling(999)
+    )
     assert float(same) == 1.0
     assert float(better) == 1 / 1000
 
@@ -93,8 +127,10 @@ def test_equal_systems_have_p_1_and_opposite_ones_the_smallest():
 def test_systems_get_the_same_p_alone_and_in_company():
     random = np.random.default_rng(5)
     baseline, one, other, longer = (with_ones(random.integers(0, 9, (runs, 40)).astype(float)) for runs in (2, 2, 2, 3))
-    together = randomisation_p(baseline, [one, longer, other], mean_score, 500, 7)
-    alone = [randomisation_p(baseline, [system], mean_score, 500, 7)[0] for system in (one, longer, other)]
+    together = randomisation_p(baseline, [one, longer, other], mean_score, Resampling(500, seed=7))
+    alone = [
+        randomisation_p(baseline, [system], mean_score, Resampling(500, seed=7))[0] for system in (one, longer, other)
+    ]
     assert [float(p) for p in together] == [float(p) for p in alone]
 
 
@@ -131,7 +167,7 @@ def test_one_run_agrees_with_sacrebleus_randomisation(own, sacrebleus, noise, re
     monkeypatch.setattr(significance, "TIE", -1e-9)  # sacrebleu does not count ties
     texts = output(1, 0.2), output(2, noise)
     baseline, system = (own.statistics([text], references) for text in texts)
-    p = float(randomisation_p(baseline, [system], own.score, 10_000, seed=4)[0])
+    p = float(randomisation_p(baseline, [system], own.score, Resampling(10_000, seed=4))[0])
     test = PairedTest(
         [("a", texts[0]), ("b", texts[1])], {"metric": sacrebleus()}, [references], "ar", n_samples=10_000
     )
@@ -170,7 +206,7 @@ def test_ten_thousand_shuffles_of_five_systems_take_seconds_and_bounded_memory(r
     started = time.process_time()
     bootstrap_scores(statistics, metric.score, 1000, 1)
     systems = [statistics[first : first + 3] for first in range(0, 15, 3)]
-    randomisation_p(systems[0], systems[1:], metric.score, 10_000, 1)
+    randomisation_p(systems[0], systems[1:], metric.score, Resampling(10_000))
     seconds, (_, peak) = time.process_time() - started, tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 400e6
