@@ -120,6 +120,15 @@ class EngineShell(SimultaneousNMT):
         """The actor's warm-up."""
         return self.session.lr_factor(update) if self.session else 1.0
 
+    @property
+    def learning(self) -> str:
+        """What the algorithm teaches now; nothing, if it only maximises likelihood."""
+        return self.session.learning if self.session and self.session.algorithm.collector else ""
+
+    def figures(self) -> dict[str, float] | None:
+        """The algorithm's own figures."""
+        return self.session.take_figures() if self.session and self.session.algorithm.collector else None
+
     def training_state(self) -> dict[str, Any]:
         """The algorithm's state."""
         return self.session.state_dict() if self.session else {}
