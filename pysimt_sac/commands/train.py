@@ -3,6 +3,10 @@
 import argparse
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pysimt_sac.engine.training.trainer import Trainer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--restart", action="store_true", help="start over; an old run of this name is moved aside")
     parser.add_argument("--check", action="store_true", help="do everything but train, and say what was found")
+    console = parser.add_mutually_exclusive_group()
+    console.add_argument("--verbose", action="store_true", help="show on the console all that goes to the log file")
+    console.add_argument("--quiet", action="store_true", help="show validations, warnings and the end only")
     parser.add_argument(
         "overrides", nargs="*", metavar="SECTION.KEY:VALUE", help="replaces a value of the configuration"
     )
@@ -38,14 +45,14 @@ def train_embedded(args: argparse.Namespace) -> int:
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.engine.config.parser import check_config, read_config
     from pysimt_sac.engine.device import choose_device
+    from pysimt_sac.engine.training.console import ALWAYS, NORMAL, QUIET, VERBOSE, log_to_console, logger
     from pysimt_sac.engine.training.interrupts import Interrupted
-    from pysimt_sac.engine.training.journal import log_to_console, logger
     from pysimt_sac.engine.training.runs import open_run
-    from pysimt_sac.engine.training.startup import describe_finished, describe_start
+    from pysimt_sac.engine.training.startup import describe_finished
     from pysimt_sac.engine.training.trainer import Trainer
     from pysimt_sac.hosts.embedded import build_model
 
-    log_to_console()
+    log_to_console(VERBOSE if args.verbose else QUIET if args.quiet else NORMAL)
     device = choose_device(args.device_id)
     options = read_config(args.config, args.overrides)
     train_options, warnings = check_config(options)
@@ -58,18 +65,31 @@ def train_embedded(args: argparse.Namespace) -> int:
         return check_training(model, train_options, device, args.suffix, args.restart)
     with open_run(options, args.suffix, args.restart) as opened:
         if finished := describe_finished(opened, train_options):
-            logger.info(finished)
+            logger.log(ALWAYS, finished)
             return 0
         trainer = Trainer(model, train_options, opened, device)
-        trainer.journal.say(describe_start(trainer))
+        announce(trainer)
         try:
             trainer.train()
         except Interrupted as interruption:
-            trainer.journal.say(f"Stopped by {interruption}; the state is saved. To go on: {command_to_go_on(args)}")
+            stopped = f"Stopped by {interruption}; the state is saved. To go on: {command_to_go_on(args)}"
+            trainer.journal.show(stopped, ALWAYS)
             return interruption.status
         finally:
             trainer.journal.close()
     return 0
+
+
+def announce(trainer: "Trainer") -> None:
+    """What begins, or goes on: all of it in the log, the most important on the console."""
+    from pysimt_sac.engine.training.console import compact
+    from pysimt_sac.engine.training.startup import describe_briefly, describe_resuming, describe_start
+
+    if trainer.run.state is not None:
+        trainer.journal.show(describe_resuming(trainer))
+        return
+    trainer.journal.say(describe_start(trainer))
+    compact(describe_briefly(trainer))
 
 
 def command_to_go_on(args: argparse.Namespace) -> str:
@@ -79,4 +99,5 @@ def command_to_go_on(args: argparse.Namespace) -> str:
         words += ["-s", args.suffix]
     if args.device_id != "auto":
         words += ["-d", args.device_id]
+    words += ["--verbose"] * args.verbose + ["--quiet"] * args.quiet
     return shlex.join(words + args.overrides)

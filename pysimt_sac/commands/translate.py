@@ -177,7 +177,7 @@ def translate_embedded(args: argparse.Namespace) -> int:
     from pysimt_sac.engine.checkpoint import load_checkpoint
     from pysimt_sac.engine.decoding.translation import Translator, load_model, moved_files
     from pysimt_sac.engine.device import choose_device
-    from pysimt_sac.engine.training.journal import log_to_console, logger
+    from pysimt_sac.engine.training.console import log_to_console, logger
 
     log_to_console()
     if args.model != args.named:

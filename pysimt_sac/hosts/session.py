@@ -23,6 +23,29 @@ NO_ACTOR = (
     "Warning: there is no pretrained_file, so that the actor starts from random weights, and its samples earn nothing "
     "to learn from; train one first (pysimt train -C experiments/mle.conf) and name its folder there"
 )
+# The metrics that matter most, and how they are called in the few columns of a console, the most telling first. The
+# first five that an algorithm has are shown.
+WITHOUT_ACTOR = {
+    "critic_loss": "critic loss",
+    "unsup_accuracy": "label acc.",
+    "chance_accuracy": "by chance",
+    "explained_variance": "expl. var.",
+    "q": "Q",
+    "return": "return",
+    "length_ratio": "length ratio",
+    "entropy": "entropy",
+}
+WITH_ACTOR = {
+    "greedy_bleu": "greedy BLEU",
+    "reward": "reward",
+    "length_ratio": "length ratio",
+    "entropy": "entropy",
+    "explained_variance": "expl. var.",
+    "unsup_accuracy": "label acc.",
+    "sampled_bleu": "sampled BLEU",
+    "mle_loss": "NLL",
+}
+SHOWN = 5
 
 
 class Log(Protocol):
@@ -47,7 +70,8 @@ class Session:
         self.warmup = setup.read(ActorOptions).actor_warmup
         self.health_freq = setup.read(RLOptions).health_freq
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
-        self.stage = ""
+        self.stage, self.actor_learns = "", False
+        self.reported: dict[str, float] = {}  # metrics that have not been shown
         self.first_update = 0  # of the actor; before it only others learn
         if self.algorithm.collector and not train.pretrained_file:
             log.say(NO_ACTOR)
@@ -56,6 +80,7 @@ class Session:
         """The algorithm's loss, summed, in the form that both training loops expect."""
         self.enter(self.algorithm.stage(epoch))
         loss = self.algorithm.update(batch, update, epoch)
+        self.actor_learns = bool(loss.terms)
         if self.algorithm.collector and update % self.health_freq == 0:
             norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
             self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch)}, update)
@@ -63,6 +88,22 @@ class Session:
             return {"loss": torch.zeros((), device=self.actor.device, requires_grad=True), "n_items": loss.n_items}
         self.first_update = self.first_update or update
         return {"loss": sum(loss.terms.values()) * loss.n_items, "n_items": loss.n_items}
+
+    @property
+    def learning(self) -> str:
+        """What learns now, in words."""
+        is_warmup = not self.actor_learns and self.stage == "actor"
+        return "what the reward is made of, not yet the actor" if is_warmup else self.stage
+
+    def take_figures(self) -> dict[str, float]:
+        """The figures that matter most of the last report, if they have not been taken."""
+        metrics, self.reported = self.reported, {}
+        rewards = [value for name, value in metrics.items() if name.startswith("reward_")]
+        if rewards:
+            metrics["reward"] = sum(rewards)
+        columns = WITH_ACTOR if self.actor_learns else WITHOUT_ACTOR
+        found = {heading: metrics[name] for name, heading in columns.items() if name in metrics}
+        return dict(list(found.items())[:SHOWN])
 
     def lr_factor(self, update: int) -> float:
         """The warm-up, from the actor's first update on: what the loop multiplies the learning rate by."""
@@ -79,6 +120,7 @@ class Session:
 
     def report(self, metrics: dict[str, float], update: int) -> None:
         """A line of the log, a point of each curve, and new warnings."""
+        self.reported = dict(metrics)
         self.log.say("  ".join(f"{name} {value:.3g}" for name, value in metrics.items()))
         for name, value in metrics.items():
             self.log.log_scalar(f"rl_{name}", value, update)
@@ -139,3 +181,12 @@ class TrainedByAlgorithm:
         """Restore it."""
         if self.session:
             self.session.load_state_dict(state)
+
+    @property
+    def learning(self) -> str:
+        """What the algorithm teaches now; nothing, if it only maximises likelihood."""
+        return self.session.learning if self.session and self.session.algorithm.collector else ""
+
+    def figures(self) -> dict[str, float] | None:
+        """The algorithm's own figures."""
+        return self.session.take_figures() if self.session and self.session.algorithm.collector else None

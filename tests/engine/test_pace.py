@@ -57,7 +57,9 @@ def test_every_validation_tells_it_and_a_resumed_run_goes_on_counting(toy, pysim
     assert 0 < state["progress"]["seconds"] < 600
     state["progress"]["seconds"] += 7200
     torch.save(state, toy.run_folder / "train_state.pt")
-    told = pysimt("train", "-C", toy.config, "train.max_epochs:3").err
+    assert pysimt("train", "-C", toy.config, "train.max_epochs:3").status == 0
+    (log,) = toy.run_folder.glob("*.log")
+    told = log.read_text()[log.read_text().index("Resuming") :]
     found = re.findall(r"time spent: (.*), left: at most (.*) for (\d+) updates", told)
     assert [row[2] for row in found] == ["20", "10", "0"]
     assert all(row[0].startswith("2 h 0") for row in found)

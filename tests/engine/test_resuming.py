@@ -194,7 +194,13 @@ def test_points_at_the_saved_update_are_not_doubled(toy, pysimt):
     def die_in_validation():
         from pysimt_sac.engine.training.trainer import Trainer
 
-        Trainer.save_best = lambda self, metric: (self.journal.position(), os.kill(os.getpid(), signal.SIGKILL))
+        validate = Trainer.validate
+
+        def deadly(self):
+            self.keeper.save_best = lambda metric: (self.journal.position(), os.kill(os.getpid(), signal.SIGKILL))
+            validate(self)
+
+        Trainer.validate = deadly
 
     assert fork_training(command, die_in_validation) == -signal.SIGKILL
     assert {"step": 10, "name": "epoch_LOSS"}.items() <= scalars(toy.run_folder)[-3].items()

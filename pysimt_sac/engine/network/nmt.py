@@ -163,6 +163,15 @@ class SimultaneousNMT(nn.Module):
         """By what the loop multiplies the learning rate of an update; derived models may warm up."""
         return 1.0
 
+    @property
+    def learning(self) -> str:
+        """What learns now, in words, if that is not simply the model."""
+        return ""
+
+    def figures(self) -> dict[str, float] | None:
+        """The five figures that matter most since the last report, if there are new ones; None: those of the loss."""
+        return None
+
     def training_state(self) -> dict[str, Any]:
         """What a resumed run needs beyond the weights; derived models add to it."""
         return {}

@@ -15,7 +15,7 @@ from pysimt_sac.engine.data.corpus import ParallelCorpus
 from pysimt_sac.engine.data.vocabulary import UNK
 from pysimt_sac.engine.network.preparation import build_layers, memory_named, prepare_weights
 from pysimt_sac.engine.training.average import WeightAverage
-from pysimt_sac.engine.training.journal import logger
+from pysimt_sac.engine.training.console import logger
 from pysimt_sac.engine.training.optim import Optimizer
 from pysimt_sac.engine.training.randomness import fix_seeds
 from pysimt_sac.engine.training.runs import Run, find_state, run_folder

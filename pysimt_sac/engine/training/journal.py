@@ -9,33 +9,13 @@ import json
 import logging
 import math
 import os
-import sys
 import time
 from pathlib import Path
 from typing import IO, Any
 
-from tqdm import tqdm
-
+from pysimt_sac.engine.training.console import DETAIL, logger
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import why
-
-logger = logging.getLogger("pysimt_sac")
-
-
-class ConsoleHandler(logging.Handler):
-    """Writes to standard error without tearing a progress bar."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one message."""
-        tqdm.write(self.format(record), file=sys.stderr)
-
-
-def log_to_console() -> None:
-    """Show the log's messages on standard error."""
-    if not any(isinstance(handler, ConsoleHandler) for handler in logger.handlers):
-        logger.addHandler(ConsoleHandler())
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
 
 
 class Journal:
@@ -68,8 +48,12 @@ class Journal:
                 raise UserError(f"cannot be written: {why(error)}", tensorboard_dir, "see tensorboard_dir") from error
 
     def say(self, message: str) -> None:
+        """A line for the log; on the console a detail, unless it is a warning."""
+        self.show(message, logging.WARNING if message.startswith("Warning: ") else DETAIL)
+
+    def show(self, message: str, level: int = logging.INFO) -> None:
         """A line for the log and the console."""
-        logger.info(message)
+        logger.log(level, message)
         self.note(message)
 
     def note(self, message: str) -> None:

@@ -17,9 +17,13 @@ class Pace:
         self.n_items += n_items
         self.updates += 1
 
+    @property
+    def words_per_second(self) -> float:
+        """The pace so far."""
+        return self.n_items / max(1e-9, time.time() - self.started)
+
     def __str__(self) -> str:
-        seconds = max(1e-9, time.time() - self.started)
-        return f"{self.updates} updates, {self.n_items / seconds:.0f} words/s"
+        return f"{self.updates} updates, {self.words_per_second:.0f} words/s"
 
 
 class Stopwatch:
@@ -48,8 +52,17 @@ def describe_time(progress: Progress, n_left: int) -> str:
     spent = f"time spent: {in_words(progress.seconds)}"
     if not progress.timed_updates:
         return spent
-    left = n_left * progress.seconds / progress.timed_updates
-    return f"{spent}, left: at most {in_words(left)} for {n_left} updates"
+    return f"{spent}, left: at most {in_words(seconds_left(progress, n_left))} for {n_left} updates"
+
+
+def time_left(progress: Progress, n_left: int) -> str:
+    """The time that so many updates take at most."""
+    return f"up to {in_words(seconds_left(progress, n_left))}"
+
+
+def seconds_left(progress: Progress, n_left: int) -> float:
+    """The seconds that so many updates take at the pace so far."""
+    return n_left * progress.seconds / max(1, progress.timed_updates)
 
 
 def in_words(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """How far a run has come: counters, scores, best checkpoints. Plain values only, so that it is saved as it is."""
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -9,11 +10,15 @@ from pysimt_sac.engine.metrics import Metric
 
 @dataclass
 class Best:
-    """The best score of a metric, the validation that gave it, and the checkpoint that holds it."""
+    """The best score of a metric, the validation that gave it, and the checkpoint that holds it.
+
+    update: after which it was validated; -1 in states of earlier versions, which did not say.
+    """
 
     score: float
     validation: int
     file: str = ""
+    update: int = -1
 
 
 @dataclass
@@ -35,6 +40,10 @@ class Progress:
     checkpoints: list[str] = field(default_factory=list)
     ended: bool = False
     lr_total: int = 0  # the length of the learning rate's schedule, kept from the run's first start
+    first_update: int = 0  # that changed a weight; before it only others, such as critics, have learned
+    recent_losses: list[float] = field(default_factory=list)  # of the last reports, with ...
+    lowest_loss: float = math.inf  # ... the lowest mean that they have had, and ...
+    diverges: bool = False  # ... whether their mean is far above it
     seconds: float = 0.0  # that the run has taken, validations included ...
     timed_updates: int = 0  # ... and the updates made in them; states of earlier versions did not count either
 
@@ -66,15 +75,19 @@ class Progress:
         self.epoch, self.batch, self.epoch_loss, self.epoch_items = self.epoch + 1, 0, 0.0, 0
         return mean
 
-    def record(self, results: list[Metric], first: str) -> list[Metric]:
-        """Note a validation's scores; return those that are the best so far. `first` is the metric that stops early."""
+    def record(self, results: list[Metric], first: str, lost: bool = False) -> list[Metric]:
+        """Note a validation's scores; return those that are the best so far. `first` is the metric that stops early.
+
+        lost: the model has diverged, so that none of them is.
+        """
         self.validation += 1
         improved = []
         for metric in results:
             self.scores.setdefault(metric.name, []).append(metric.score)
             best = self.best.get(metric.name)
-            if best is None or metric.better_than(Metric(metric.name, best.score, higher_better=metric.higher_better)):
-                self.best[metric.name] = Best(metric.score, self.validation, best.file if best else "")
+            before = Metric(metric.name, best.score, higher_better=metric.higher_better) if best else None
+            if not lost and (before is None or metric.better_than(before)):
+                self.best[metric.name] = Best(metric.score, self.validation, best.file if best else "", self.update)
                 improved.append(metric)
         gained = any(metric.name == first.upper() for metric in improved)
         self.bad_validations = 0 if gained else self.bad_validations + 1

@@ -1,5 +1,7 @@
 """What a run says of itself before it begins."""
 
+import dataclasses
+import os
 import platform
 from typing import Any
 
@@ -7,10 +9,13 @@ import torch
 
 from pysimt_sac import __version__
 from pysimt_sac.engine.checkpoint import state_fits
-from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions, defaults
 from pysimt_sac.engine.config.values import plain
+from pysimt_sac.engine.data.corpus import ParallelCorpus
 from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.engine.training.runs import Run
+
+SHOWN_ELSEWHERE = ("model_type", "pretrained_file", "seed", "direction")
 
 
 def count_parameters(model: torch.nn.Module) -> str:
@@ -38,21 +43,58 @@ def describe_host(device: torch.device) -> str:
     )
 
 
-def describe_start(trainer: Any) -> str:
-    """Options, model and data of a run; in one line when it resumes."""
+def describe_resuming(trainer: Any) -> str:
+    """Where a stopped run goes on."""
     run, progress = trainer.run, trainer.progress
-    if run.state is not None:
-        resuming = f"Resuming {run.exp_id} after update {progress.update} of epoch {progress.epoch}"
-        return f"{run.remark}\n{resuming}" if run.remark else resuming
+    resuming = f"Resuming {run.exp_id} after update {progress.update} of epoch {progress.epoch}"
+    return f"{run.remark}\n{resuming}" if run.remark else resuming
+
+
+def describe_start(trainer: Any) -> str:
+    """All of a run's options, its model and data."""
+    run, progress = trainer.run, trainer.progress
     lines = [f"Run {run.exp_id} in {run.folder}; seed {progress.seed}"]
     for section in trainer.model.opts.sections:
         lines.append(f"[{section}]")
         lines += [f"  {key}: {value}" for key, value in plain(trainer.model.opts[section]).items()]
     lines.append(str(trainer.model))
     lines.append(f"{trainer.model.opts.train['model_type']}: {count_parameters(trainer.model)}")
-    corpus = trainer.corpus
-    lines.append(
-        f"Training on {len(corpus)} sentence pairs in {len(corpus.batches(1))} batches"
-        + (f"; {corpus.left_out} longer than max_len left out" if corpus.left_out else "")
-    )
+    lines.append(f"Training on {describe_corpus(trainer.corpus)}")
     return "\n".join(lines)
+
+
+def describe_corpus(corpus: ParallelCorpus) -> str:
+    """How much text there is."""
+    left_out = f"; {corpus.left_out} longer than max_len left out" if corpus.left_out else ""
+    return f"{len(corpus)} sentence pairs in {len(corpus.batches(1))} batches{left_out}"
+
+
+def describe_briefly(trainer: Any) -> str:
+    """What a person wants to see when a run begins: model, data, what is unusual, and where the log is."""
+    model, train, log = trainer.model, trainer.options, trainer.journal.paths["log"]
+    about = {
+        "model": f"{train.model_type}, {count_parameters(model)}; {trainer.device}, seed {trainer.progress.seed}",
+        "start": "; ".join(trainer.notes),
+        "data": f"{describe_corpus(trainer.corpus)}; {len(model.src_vocab)} -> {len(model.trg_vocab)} words",
+        "changed": ", ".join(f"{key}={value}" for key, value in unusual_options(model).items()) or "nothing",
+        "log": min((str(log), os.path.relpath(log)), key=len),
+    }
+    return "\n".join(f"{name + ':':10}{text}" for name, text in about.items() if text)
+
+
+def unusual_options(model: Any) -> dict[str, Any]:
+    """The keys of `[train]` and `[model]` that change the outcome and are not at their default."""
+    usual = {**defaults(TrainOptions), **defaults(RecipeOptions), **model.defaults}
+    free = {field.name for field in dataclasses.fields(TrainOptions) if field.metadata["resume"]}
+    given = {**plain(model.opts.train), **plain(model.opts.model)}
+    return {
+        key: value
+        for key, value in given.items()
+        if key not in free and key not in SHOWN_ELSEWHERE and key in usual and not equal(value, usual[key])
+    }
+
+
+def equal(value: Any, default: Any) -> bool:
+    """Whether a value, as a configuration may write it, is the default."""
+    words = [word.strip() for word in value.split(",")] if isinstance(value, str) else value
+    return bool(value == default or words == plain(default) or (not value and not default))

@@ -4,6 +4,7 @@ The loop knows a model only by its protocol (`load_data`, `forward`, `test_perfo
 it trains whatever the registry offers. What it has done so far is a `Progress`.
 """
 
+import math
 import time
 import zlib
 from itertools import islice
@@ -11,18 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
-from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_state, state_fits
+from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights, save_state, state_fits
 from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.network.preparation import build_layers, is_out_of_memory, memory_named, prepare_weights
 from pysimt_sac.engine.training.average import WeightAverage
+from pysimt_sac.engine.training.console import ALWAYS, Columns, compact, progress_bar
+from pysimt_sac.engine.training.divergence import is_lost, watch_training, watch_validation
 from pysimt_sac.engine.training.gradients import gather_gradients
 from pysimt_sac.engine.training.interrupts import Interrupted, Interrupts
 from pysimt_sac.engine.training.journal import Journal
+from pysimt_sac.engine.training.keeper import CheckpointKeeper
 from pysimt_sac.engine.training.optim import Optimizer
-from pysimt_sac.engine.training.pace import Pace, Stopwatch, describe_time, updates_left
+from pysimt_sac.engine.training.outcome import closing_lines, validation_details, validation_line
+from pysimt_sac.engine.training.pace import Pace, Stopwatch, describe_time, time_left, updates_left
 from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.engine.training.randomness import draw_seed, fix_seeds, random_states, restore_random_states
 from pysimt_sac.engine.training.runs import Run, files_of_run
@@ -30,7 +33,7 @@ from pysimt_sac.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.engine.training.startup import describe_host
 from pysimt_sac.engine.training.validation import Validator
 from pysimt_sac.errors import UserError
-from pysimt_sac.files import make_folder, why
+from pysimt_sac.files import make_folder
 
 UNHEALTHY = (
     "the last saved state is good, but would end here again; what usually helps: a lower lr or gclip, warm-up, text "
@@ -57,7 +60,7 @@ class Trainer:
             raise UserError(what, run.folder, "undo that, or start over with --restart")
         self.files = files_of_run(model.opts.to_dict())
         build_layers(model)
-        notes = prepare_weights(model, options, fresh=state is None)
+        self.notes = prepare_weights(model, options, fresh=state is None)
         with memory_named(device, "use a smaller model or another device"):
             model.to(device)
         higher_better = self.validator.higher_better(options.eval_metrics[0]) if self.validator else True
@@ -67,8 +70,10 @@ class Trainer:
         self.schedule, said = resume_schedule(planned, self.progress.lr_total if state else None)
         self.progress.lr_total = self.schedule.total
         self.average = WeightAverage(model, model.recipe.ema_decay)
+        self.keeper = CheckpointKeeper(run, model, options, self.progress, self.optimizer, self.average)
         self.interrupts = Interrupts()
         self.stopwatch = Stopwatch(self.progress)
+        self.columns, self.learning = Columns(), ""
         # Kept on the device, so that no update has to wait for it:
         self.epoch_loss = torch.zeros((), dtype=torch.float64, device=device)
         self.unhealthy = torch.zeros((), dtype=torch.bool, device=device)
@@ -87,8 +92,10 @@ class Trainer:
             model.register_tensorboard(self.journal)
             if state:
                 self.restore_learner(state)
-            for note in (*notes, *said):
+            for note in self.notes:
                 self.journal.say(note)
+            for note in said:
+                self.journal.show(note)
         except BaseException:
             self.journal.close()
             raise
@@ -158,9 +165,11 @@ class Trainer:
             except Interrupted:
                 self.save()
                 raise
-            if self.progress.validation == 0:
-                self.save_checkpoint("final")
-            self.journal.say(f"Training ended: {reason}")
+            if not self.progress.best:
+                self.keeper.save("final")
+            self.journal.show(f"Training ended: {reason}", ALWAYS)
+            for line in closing_lines(self.progress, self.options.eval_metrics[0].upper()):
+                self.journal.show(line, ALWAYS + 5 * line.startswith("Warning"))
             self.progress.ended = True
             self.save()
         self.journal.close()
@@ -170,12 +179,12 @@ class Trainer:
         """The rest of an epoch, up to a stopping condition."""
         progress, options = self.progress, self.options
         loader = self.corpus.loader(progress.epoch, progress.batch, options.num_workers, options.pin_memory)
-        n_batches, name = len(self.corpus.batches(progress.epoch)), f"epoch {progress.epoch}"
-        with tqdm(total=n_batches, initial=progress.batch, desc=name, unit="batch", leave=False, disable=None) as bar:
+        n_batches, name = len(self.corpus.batches(progress.epoch)), f"epoch {progress.epoch}/{options.max_epochs}"
+        with progress_bar(total=n_batches, initial=progress.batch, desc=name, unit="batch") as self.bar:
             self.pace = Pace()
             while batches := list(islice(loader, self.model.recipe.accumulate)):
                 self.train_update(batches)
-                bar.update(len(batches))
+                self.bar.update(len(batches))
                 self.after_update()
                 if progress.stop_reason(options):
                     return
@@ -196,10 +205,15 @@ class Trainer:
             if not self.options.handle_oom:
                 where = f"update {progress.update}"
                 raise UserError("out of memory", where, "lower batch_size or max_len, or set handle_oom") from error
-            self.journal.say(f"Update {progress.update} skipped: out of memory")
+            self.journal.show(f"Update {progress.update} skipped: out of memory", ALWAYS)
             return
+        if self.model.learning != self.learning:
+            self.learning = self.model.learning
+            compact(f"Now learning: {self.learning}")
         self.last_loss, self.last_norm = found.loss / found.n_items, self.optimizer.clip()
         self.unhealthy |= ~(found.minimised + self.last_norm).isfinite()
+        if not progress.first_update and any(weight.grad is not None for weight in self.optimizer.parameters):
+            progress.first_update = progress.update
         if self.device.type == "cpu":
             self.check_health()  # on a GPU this would wait for every update; there it comes with the log's lines
         self.optimizer.step(self.model.lr_factor(progress.update) * self.schedule(progress.update))
@@ -219,21 +233,36 @@ class Trainer:
             self.validate()
         elif options.checkpoint_freq and progress.update % options.checkpoint_freq == 0:
             if options.n_checkpoints:
-                self.save_numbered_checkpoint()
+                self.keeper.save_numbered()
             self.save()
         self.interrupts.check()
 
     def display(self) -> None:
-        """A line of the log and a point of each curve."""
+        """A line of the log, a shorter one of the console, and a point of each curve."""
         self.check_health()
         progress, loss, norm = self.progress, self.last_loss.item(), self.last_norm.item()
-        line = f"Epoch {progress.epoch} - update {progress.update:7d} => loss: {loss:7.3f}"
+        line = f"Epoch {progress.epoch} - update {progress.update:7d} => "
+        line += f"loss: {loss:7.3f}" if progress.first_update else f"learning: {self.model.learning}"
         for name, value in self.model.aux_loss.items():
             line += f" [{name}: {value.item():.3f}]"
             self.journal.log_scalar(f"train_{name.upper()}", value.item(), progress.update)
         self.journal.say(f"{line}  |gradient|: {norm:.2f}  lr: {self.optimizer.last_lr:.2g}  {self.pace}")
         for name, value in (("train_LOSS", loss), ("gradient_norm", norm), ("lr", self.optimizer.last_lr)):
             self.journal.log_scalar(name, value, progress.update)
+        self.show_figures(loss, norm)
+
+    def show_figures(self, loss: float, norm: float) -> None:
+        """The figures that matter most: the algorithm's own, or those of maximum likelihood, which is watched."""
+        progress, figures = self.progress, self.model.figures()
+        if figures is None:
+            perplexity = math.exp(min(loss, 99.0))
+            figures = {"loss": loss, "perplexity": perplexity, "|gradient|": norm, "lr": self.optimizer.last_lr}
+            figures["words/s"] = self.pace.words_per_second
+            if warning := watch_training(progress, loss):
+                self.journal.say(warning)
+        if figures:
+            self.columns.show(progress.epoch, progress.update, figures)
+        self.bar.set_postfix_str(f"whole run: {self.time_left()}", refresh=False)
 
     def end_epoch(self) -> None:
         """Close the epoch's books, and validate if that is due now."""
@@ -241,7 +270,8 @@ class Trainer:
         progress.epoch_loss = self.epoch_loss.item()
         mean = progress.end_epoch()
         self.epoch_loss.zero_()
-        self.journal.say(f"Epoch {epoch} done: mean loss {mean:.4f} ({self.pace})")
+        what = f"mean loss {mean:.4f}" if progress.first_update else f"learned: {self.model.learning}"
+        self.journal.say(f"Epoch {epoch} done: {what} ({self.pace})")
         self.journal.log_scalar("epoch_LOSS", mean, progress.update)
         progress.validation_due = bool(
             self.validator and self.options.eval_freq == 0 and epoch >= self.options.eval_start
@@ -263,70 +293,49 @@ class Trainer:
         except Interrupted:
             restore_random_states(before)  # it will be repeated from its beginning
             raise
-        improved = progress.record(results, first)
+        n_words = len(self.model.trg_vocab)
+        lost = is_lost(results, progress, n_words)
+        improved = progress.record(results, first, lost)
         progress.validation_due = False
+        for line in validation_details(progress, results, improved):
+            self.journal.say(line)
+        left = self.options.patience - progress.bad_validations
+        time_told = f"patience {left}, {self.time_left()} left"
+        compact(f"{validation_line(progress, results, improved)}; {time_told}", ALWAYS)
+        if warning := watch_validation(progress, n_words, lost):
+            self.journal.say(warning)
         for metric in results:
-            best = progress.best[metric.name]
-            note = "best so far" if metric in improved else f"best: {best.score:.3f} at {best.validation}"
-            self.journal.say(f"Validation {progress.validation} - {metric.name}: {metric.score:.3f} ({note})")
             self.journal.log_scalar(f"val_{metric.name}", metric.score, progress.update)
         for metric in improved:
             if metric.name == first or self.options.save_best_metrics:
-                self.save_best(metric)
+                self.keeper.save_best(metric)
         if self.optimizer.after_validation(next(metric.score for metric in results if metric.name == first)):
-            self.journal.say(f"Learning rate falls to {self.optimizer.lr:.2g}")
-            if self.options.lr_decay_revert:
+            self.journal.show(f"Learning rate falls to {self.optimizer.lr:.2g}")
+            if self.options.lr_decay_revert and first in progress.best:
                 self.revert_to_best(first)
-        left = self.options.patience - progress.bad_validations
         self.journal.say(f"Validated in {time.time() - started:.0f} s; patience: {left}; {self.describe_time()}")
         self.save()
+
+    def updates_left(self) -> int:
+        """How many updates the run may still make."""
+        return updates_left(self.progress, self.options, self.n_batches, self.model.recipe.accumulate)
+
+    def time_left(self) -> str:
+        """How long the run may still take."""
+        self.stopwatch.read()
+        return time_left(self.progress, self.updates_left())
 
     def describe_time(self) -> str:
         """How long the run has taken, and how long it may still take."""
         self.stopwatch.read()
-        n_left = updates_left(self.progress, self.options, self.n_batches, self.model.recipe.accumulate)
-        return describe_time(self.progress, n_left)
-
-    # Checkpoints
-
-    def save_checkpoint(self, label: str) -> Path:
-        """Write `EXPID-LABEL.ckpt`."""
-        path = self.run.folder / f"{self.run.exp_id}-{label}.ckpt"
-        optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
-        with self.average.in_place():
-            save_checkpoint(path, self.model, self.progress.history(), optimizer)
-        return path
-
-    def save_best(self, metric: Metric) -> None:
-        """Write the new best checkpoint of a metric, point the link at it, and only then remove the old one."""
-        name = metric.name.lower()
-        path = self.save_checkpoint(f"val{self.progress.validation:03d}.best.{name}_{metric.score:.3f}")
-        link = self.run.folder / f"{self.run.exp_id}.best.{name}.ckpt"
-        fresh = link.with_suffix(".new")
-        best = self.progress.best[metric.name]
-        try:
-            fresh.unlink(missing_ok=True)
-            fresh.symlink_to(path.name)
-            fresh.replace(link)
-            if best.file and best.file != path.name:
-                (self.run.folder / best.file).unlink(missing_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot be written: {why(error)}", link) from error
-        best.file = path.name
-
-    def save_numbered_checkpoint(self) -> None:
-        """Write `EXPID-updateN.ckpt` and remove the oldest beyond `n_checkpoints`."""
-        path = self.save_checkpoint(f"update{self.progress.update}")
-        self.progress.checkpoints.append(path.name)
-        while len(self.progress.checkpoints) > self.options.n_checkpoints:
-            (self.run.folder / self.progress.checkpoints.pop(0)).unlink(missing_ok=True)
+        return describe_time(self.progress, self.updates_left())
 
     def revert_to_best(self, metric: str) -> None:
         """Go on from the weights of the best validation, which are averages if there is an average."""
         path = self.run.folder / self.progress.best[metric].file
         load_weights(self.model, load_checkpoint(path).weights, path)
         self.average.restart()
-        self.journal.say(f"Went back to the weights of {path.name}")
+        self.journal.show(f"Went back to the weights of {path.name}")
 
     def check_health(self) -> None:
         """Stop if an update had a loss or a gradient that is not a number; what was saved before it stays."""

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
 from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.config.registry import METRICS
@@ -14,6 +13,7 @@ from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.engine.decoding.greedy import greedy_stream
 from pysimt_sac.engine.decoding.search import Hypothesis, beam_search
 from pysimt_sac.engine.metrics import Metric, ScoredBy
+from pysimt_sac.engine.training.console import progress_bar
 from pysimt_sac.errors import UserError
 
 Watch = Callable[[Iterable[Batch]], Iterator[Batch]]
@@ -67,7 +67,7 @@ class Validator:
 
     def batches(self, corpus: ParallelCorpus, watch: Watch, description: str) -> Iterator[Batch]:
         """A corpus on the device, with a progress bar."""
-        bar = tqdm(corpus.loader(), total=len(corpus.batches()), desc=description, leave=False, disable=None)
+        bar = progress_bar(corpus.loader(), total=len(corpus.batches()), desc=description)
         for batch in watch(bar):
             batch.device(self.device)
             yield batch

@@ -1,0 +1,62 @@
+"""Which checkpoints of a run are kept: the best by each metric, and the last numbered ones."""
+
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.engine.checkpoint import save_checkpoint
+from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.metrics import Metric
+from pysimt_sac.engine.training.average import WeightAverage
+from pysimt_sac.engine.training.optim import Optimizer
+from pysimt_sac.engine.training.progress import Progress
+from pysimt_sac.engine.training.runs import Run
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import why
+
+
+class CheckpointKeeper:
+    """Writes a run's checkpoints, with the average of the weights if there is one, and removes old ones."""
+
+    def __init__(
+        self,
+        run: Run,
+        model: Any,
+        options: TrainOptions,
+        progress: Progress,
+        optimizer: Optimizer,
+        average: WeightAverage,
+    ) -> None:
+        self.run, self.model, self.options = run, model, options
+        self.progress, self.optimizer, self.average = progress, optimizer, average
+
+    def save(self, label: str) -> Path:
+        """Write `EXPID-LABEL.ckpt`."""
+        path = self.run.folder / f"{self.run.exp_id}-{label}.ckpt"
+        optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
+        with self.average.in_place():
+            save_checkpoint(path, self.model, self.progress.history(), optimizer)
+        return path
+
+    def save_best(self, metric: Metric) -> None:
+        """Write the new best checkpoint of a metric, point the link at it, and only then remove the old one."""
+        name = metric.name.lower()
+        path = self.save(f"val{self.progress.validation:03d}.best.{name}_{metric.score:.3f}")
+        link = self.run.folder / f"{self.run.exp_id}.best.{name}.ckpt"
+        fresh = link.with_suffix(".new")
+        best = self.progress.best[metric.name]
+        try:
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(path.name)
+            fresh.replace(link)
+            if best.file and best.file != path.name:
+                (self.run.folder / best.file).unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot be written: {why(error)}", link) from error
+        best.file = path.name
+
+    def save_numbered(self) -> None:
+        """Write `EXPID-updateN.ckpt` and remove the oldest beyond `n_checkpoints`."""
+        path = self.save(f"update{self.progress.update}")
+        self.progress.checkpoints.append(path.name)
+        while len(self.progress.checkpoints) > self.options.n_checkpoints:
+            (self.run.folder / self.progress.checkpoints.pop(0)).unlink(missing_ok=True)
