@@ -52,6 +52,7 @@ class Session:
     def training_loss(self, batch: Batch, update: int, epoch: int) -> dict[str, Any]:
         """The algorithm's loss, summed, in the form that both training loops expect."""
         self.enter(self.algorithm.stage(epoch))
+        self.algorithm.metrics = {}  # of this update alone, whatever came before it or was not resumed
         loss = self.algorithm.update(batch, update, epoch)
         if self.algorithm.collector and update % self.options.health_freq == 0:
             norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
