@@ -79,6 +79,7 @@ class Session:
     def training_loss(self, batch: Batch, update: int, epoch: int) -> dict[str, Any]:
         """The algorithm's loss, summed, in the form that both training loops expect."""
         self.enter(self.algorithm.stage(epoch))
+        self.algorithm.metrics = {}  # of this update alone, whatever came before it or was not resumed
         loss = self.algorithm.update(batch, update, epoch)
         self.actor_learns = bool(loss.terms)
         if self.algorithm.collector and update % self.health_freq == 0:

@@ -64,6 +64,23 @@ def test_the_warm_up_begins_when_the_actor_begins():
     assert [model.lr_factor(update) for update in (8, 9, 17, 18)] == [0.1, 0.2, 1.0, 1.0]
 
 
+def test_metrics_are_those_of_the_last_update_alone():
+    """And in an order that does not depend on what came before: a resumed run must write the same curves."""
+    model, corpus = task.make_model("SACNMT", 1, critic_pretrain_epochs=1)
+    model.register_tensorboard(task.Board())
+    batch, algorithm, orders = corpus[corpus.batches(0)[0]], model.session.algorithm, []
+    model.train()
+    for update, epoch in enumerate((1, 2, 1, 2), 1):
+        model(batch, uctr=update, ectr=epoch)
+        orders.append(list(algorithm.metrics))
+        assert ("mle_loss" in algorithm.metrics) == (epoch == 2)
+    assert orders[1] == orders[3]
+    fresh, _ = task.make_model("SACNMT", 1, critic_pretrain_epochs=0)
+    fresh.register_tensorboard(task.Board())
+    fresh.train()(batch, uctr=1, ectr=1)
+    assert list(fresh.session.algorithm.metrics) == orders[1]
+
+
 def test_critics_can_be_taken_from_another_run(actor):
     toy, changes = actor
     folder = train(toy, "critics", changes, "train.max_epochs:1")
