@@ -22,6 +22,7 @@ SYSTEMS = {"MLE": "demo_mle", "SAC BLEU": "demo_sac_bleu", "SAC unsuper": "demo_
 ALL_SYSTEMS = {
     **SYSTEMS,
     "MLE goes on": "demo_control",
+    "Vine": "demo_vine",
     "REINFORCE": "demo_reinforce",
     "MIXER": "demo_mixer",
     "MRT": "demo_mrt",
