@@ -19,7 +19,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_the_commands_it_shows_exist():
     shown = set(re.findall(r"^    (?:echo .*\| )?(pysimt(?:-sac)?) ([\w-]+)", README, flags=re.MULTILINE))
-    assert len(shown) > 5
+    assert len(shown) > 3
     for program, command in shown:
         assert command in COMMANDS
         assert program == "pysimt-sac" or COMMANDS[command].in_pysimt
@@ -40,7 +40,7 @@ def test_the_files_it_names_exist():
 def test_its_results_are_those_of_the_results_page():
     results = (ROOT / "experiments/RESULTS.md").read_text(encoding="utf-8").splitlines()
     rows = [line for line in README.splitlines() if re.match(r"\| [^|]+ \|( [\d., ]+\|)+$", line)]
-    assert len(rows) > 5
+    assert len(rows) > 3
     assert set(rows) <= set(results)
 
 
