@@ -9,7 +9,7 @@ from pysimt_sac.engine.config.options import defaults
 from pysimt_sac.engine.config.parser import Options, find_model
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import EOS, PAD
-from pysimt_sac.engine.network.nmt import SimultaneousNMT, real_positions
+from pysimt_sac.engine.network.nmt import SimultaneousNMT, TrainingStage, real_positions
 from pysimt_sac.engine.network.output import linear_cross_entropy, linear_log_probs, linear_rows
 from pysimt_sac.engine.network.stepper import EngineStepper
 from pysimt_sac.hosts.network_actor import NetworkActor
@@ -124,6 +124,10 @@ class EngineShell(SimultaneousNMT):
     def learning(self) -> str:
         """What the algorithm teaches now; nothing, if it only maximises likelihood."""
         return self.session.learning if self.session and self.session.algorithm.collector else ""
+
+    def stages(self, max_epochs: int) -> list[TrainingStage]:
+        """The algorithm's stages."""
+        return self.session.stages(max_epochs) if self.session else super().stages(max_epochs)
 
     def figures(self) -> dict[str, float] | None:
         """The algorithm's own figures."""
