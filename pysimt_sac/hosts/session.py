@@ -8,11 +8,12 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.config.options import TrainOptions, read_section
+from pysimt_sac.engine.config.options import TrainOptions, names, read_section
 from pysimt_sac.engine.config.parser import Options
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.engine.metrics import bleu
+from pysimt_sac.engine.network.nmt import TrainingStage
 from pysimt_sac.rewards import Translations
 from pysimt_sac.rl.actor import Actor
 from pysimt_sac.rl.algorithm import Algorithm
@@ -46,6 +47,7 @@ WITH_ACTOR = {
     "mle_loss": "NLL",
 }
 SHOWN = 5
+WARMUP = "what the reward is made of, not yet the actor"
 
 
 class Log(Protocol):
@@ -67,8 +69,14 @@ class Session:
         self.filters = FilterChain(train.eval_filters)
         seed = int(opts.train["seed"])
         setup = Setup(actor, opts.model, str(opts.filename), seed, train.batch_size, self.filters, log.say)
+<<<<<<< HEAD
         self.warmup = setup.read(ActorOptions).actor_warmup
         self.health_freq = setup.read(RLOptions).health_freq
+=======
+        self.options = setup.read(RLOptions)
+        warmups = [cls for cls in algorithm.option_classes if "discriminator_warmup" in names(cls)]
+        self.warmup = max([int(vars(setup.read(cls))["discriminator_warmup"]) for cls in warmups], default=0)
+>>>>>>> desk/desk
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
         self.stage, self.actor_learns = "", False
         self.reported: dict[str, float] = {}  # metrics that have not been shown
@@ -94,7 +102,16 @@ class Session:
     def learning(self) -> str:
         """What learns now, in words."""
         is_warmup = not self.actor_learns and self.stage == "actor"
-        return "what the reward is made of, not yet the actor" if is_warmup else self.stage
+        return WARMUP if is_warmup else self.stage
+
+    def stages(self, max_epochs: int) -> list[TrainingStage]:
+        """The stages of so many epochs: where each begins, at the first update whose metrics are reported."""
+        if not self.algorithm.collector:
+            return [TrainingStage("", 1, 1)]
+        first = {self.algorithm.stage(epoch): epoch for epoch in range(max_epochs, 0, -1)}
+        after = self.warmup - self.warmup % self.options.health_freq + self.options.health_freq
+        found = [TrainingStage(stage, epoch, after) for stage, epoch in sorted(first.items(), key=lambda item: item[1])]
+        return [TrainingStage(WARMUP, 1, 1), *found] if self.warmup else found
 
     def take_figures(self) -> dict[str, float]:
         """The figures that matter most of the last report, if they have not been taken."""

@@ -1,9 +1,12 @@
 """`pysimt train --check` does everything but train, says what it found, and writes nothing."""
 
+import json
 import re
 
 import pytest
 import torch
+
+from tests.models.runs import train_actor
 
 
 def content_of(folder):
@@ -30,7 +33,7 @@ def test_memory_is_counted_by_purpose(toy, pysimt):
     """Adam keeps two numbers for each weight, and one step count for each of its tensors."""
     from pysimt_sac.engine.config.parser import read_config
     from pysimt_sac.engine.network.nmt import SimultaneousNMT
-    from pysimt_sac.engine.training.check import in_units
+    from pysimt_sac.engine.training.memory import in_units
 
     model = SimultaneousNMT(read_config(toy.config))
     model.setup()
@@ -44,7 +47,7 @@ def test_memory_is_counted_by_purpose(toy, pysimt):
 
 
 def test_activations_are_counted_once():
-    from pysimt_sac.engine.training.check import SavedTensors
+    from pysimt_sac.engine.training.memory import SavedTensors
 
     weight = torch.nn.Parameter(torch.ones(5, 10))
     kept = SavedTensors([weight])
@@ -85,6 +88,128 @@ def test_pretrained_weights_and_frozen_layers_are_tried(toy, pysimt):
     outcome = pysimt(*words, "model.dec_dim:17")
     assert outcome.status == 2
     assert "has another size" in outcome.error
+
+
+# Every stage is tried
+
+
+def test_critics_alone_and_beside_the_actor_are_both_tried(toy, pysimt):
+    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_epochs:1", "model.gate_sentences:8"]
+    before = content_of(toy.folder)
+    told = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
+    assert content_of(toy.folder) == before
+    (alone,) = [line for line in told.splitlines() if line.startswith("Tried 'critics alone': critic loss ")]
+    assert "loss per word" not in alone
+    assert "Tried 'actor and critics': loss per word " in told
+    assert "replay" in told.lower()
+    assert "All is well; nothing was written" in told
+    words[2] = "model.critic_pretrain_epochs:9"
+    alone = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
+    assert activations_of(told) > 1.1 * activations_of(alone)  # the stage that needs more counts
+
+
+def activations_of(told):
+    size, unit = re.search(r"activations ([\d.]+) (KB|MB)", told).groups()
+    return float(size) * {"KB": 1, "MB": 1000}[unit]
+
+
+def test_an_actor_that_never_learns_is_named(toy, pysimt):
+    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_epochs:9", "train.eval_start:10"]
+    told = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
+    assert "Warning: the model never learns within max_epochs (2)" in told
+    assert "Warning: there will be no validation: it starts in epoch 10 (eval_start) of 2" in told
+    assert told.splitlines()[-1] == "2 things look wrong (see above); nothing was written."
+
+
+def test_the_discriminators_warm_up_is_a_stage(toy, pysimt):
+    words = [train_actor(toy), "train.model_type:SACUnsupNMT", "model.discriminator_warmup:35"]
+    told = pysimt("train", "-C", toy.config, "-s", "unsup", "--check", *words).err
+    tried = [line for line in told.splitlines() if line.startswith("Tried")]
+    assert tried[0].startswith("Tried 'what the reward is made of, not yet the actor'")
+    assert tried[1].startswith("Tried 'actor': loss per word")
+    assert "greedy BLEU" in tried[1]
+    assert "All is well" in told
+
+
+def test_what_goes_wrong_in_a_later_stage_is_found(toy, pysimt):
+    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_epochs:1", "model.gate_sentences:0"]
+    outcome = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words, "model.lambda_rl:1e300")
+    assert outcome.status == 2
+    assert "toy.conf (actor and critics): the first loss or gradient is not finite" in outcome.error
+
+
+# The verdict
+
+
+def verdict(pysimt, toy, *words):
+    """The warnings of a check."""
+    outcome = pysimt("train", "-C", toy.config, "--check", *words)
+    assert outcome.status == 0, outcome.err
+    found = [line for line in outcome.err.splitlines() if line.startswith("Warning: ")]
+    assert ("All is well" in outcome.err) == (found == [])
+    assert outcome.err.splitlines()[-1].endswith(
+        "To train, leave out --check." if not found else "nothing was written."
+    )
+    return found
+
+
+def test_nothing_is_wrong_with_the_toy(toy, pysimt):
+    assert verdict(pysimt, toy) == []
+
+
+def test_swapped_vocabularies_are_named(toy, pysimt):
+    found = verdict(pysimt, toy, f"vocabulary.src:{toy.trg_vocab}", f"vocabulary.trg:{toy.src_vocab}")
+    assert f"100% of the words of {toy.src} are not in the vocabulary of 'src'" in found[0]
+    assert "in that of 'trg' only 0.0% are missing; are the vocabularies, or the files, swapped?" in found[0]
+    assert len([line for line in found if "swapped?" in line]) == 4  # both sides of training and validation text
+
+
+def test_a_vocabulary_of_another_text_is_named(toy, pysimt):
+    toy.src.write_text(toy.src.read_text().replace("one", "zilch"))
+    (found,) = verdict(pysimt, toy)
+    assert re.search(r"\d+% of the words of .*train.src are not in the vocabulary of 'src': does it belong", found)
+
+
+def test_lengths_that_do_not_fit_are_named(toy, pysimt):
+    letters = [" ".join(line.replace(" ", "_")) for line in toy.trg.read_text().splitlines()]
+    toy.trg.write_text("".join(f"{line}\n" for line in letters))
+    found = verdict(pysimt, toy)
+    assert any("sentences of the training text have" in line and "segmented" in line for line in found)
+    sources = [" ".join(line) for line in toy.src.read_text().splitlines()]
+    toy.src.write_text("".join(f"{line}\n" for line in sources))
+    toy.trg.write_text("".join(f"{line}\n" for line in letters[::-1]))
+    assert any("are their lines translations of each other?" in line for line in verdict(pysimt, toy))
+
+
+def test_many_pairs_left_out_are_named(toy, pysimt):
+    found = verdict(pysimt, toy, "model.bucket_by:src", "model.max_len:6")
+    assert len(found) == 1
+    assert "of the training pairs are longer than max_len and left out" in found[0]
+
+
+def test_an_actor_that_knows_nothing_is_named(toy, pysimt):
+    """Another vocabulary of the same size: the weights fit, the words do not."""
+    actor = train_actor(toy)
+    assert verdict(pysimt, toy, "-s", "next", actor) == []
+    words = json.loads(toy.trg_vocab.read_text())
+    tokens = list(words)
+    shuffled = tokens[:4] + tokens[:3:-1]
+    toy.trg_vocab.write_text(json.dumps({token: f"{index} 1" for index, token in enumerate(shuffled)}))
+    found = verdict(pysimt, toy, "-s", "next", actor)
+    named = f"word 4 is {tokens[4]!r} there and {tokens[-1]!r} here"
+    assert f"pretrained_file was trained with another vocabulary of 'trg': {named}" in found[0]
+    assert "the actor knows nothing" in found[1]
+
+
+def test_no_actor_at_all_is_named(toy, pysimt):
+    (found,) = verdict(pysimt, toy, "train.model_type:REINFORCENMT")
+    assert "there is no pretrained_file" in found
+
+
+def test_weights_that_are_not_there_are_named(toy, pysimt):
+    actor = train_actor(toy)
+    found = verdict(pysimt, toy, "-s", "next", actor, "model.enc_lnorm:True")
+    assert any("weights were found in" in line for line in found)
 
 
 @pytest.mark.parametrize(

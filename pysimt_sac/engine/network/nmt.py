@@ -7,7 +7,7 @@ model is a shell that derives from this class (`pysimt_sac.hosts.embedded`).
 import copy
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,14 @@ from pysimt_sac.errors import UserError, did_you_mean
 def real_positions(lengths_B: Tensor) -> Tensor:
     """Where (in a flattened T-1 by B array) the real steps of `<bos> ... <eos>` are, from lengths in host memory."""
     return (torch.arange(1, int(lengths_B.max())).unsqueeze(1) < lengths_B).flatten().nonzero().squeeze(1)
+
+
+class TrainingStage(NamedTuple):
+    """A part of a run in which the same things learn, and an epoch and an update in it."""
+
+    name: str
+    epoch: int
+    update: int
 
 
 @MODELS.register("SimultaneousNMT")
@@ -168,6 +176,10 @@ class SimultaneousNMT(nn.Module):
         """What learns now, in words, if that is not simply the model."""
         return ""
 
+    def stages(self, max_epochs: int) -> list[TrainingStage]:
+        """The stages of a run of so many epochs, for those who want to try them."""
+        return [TrainingStage("", 1, 1)]
+
     def figures(self) -> dict[str, float] | None:
         """The five figures that matter most since the last report, if there are new ones; None: those of the loss."""
         return None
@@ -177,7 +189,7 @@ class SimultaneousNMT(nn.Module):
         return {}
 
     def load_training_state(self, state: dict[str, Any]) -> None:
-        """Take back what `training_state` gave."""
+        """Restore `training_state`."""
 
 
 def network_class(registered: Any) -> type[SimultaneousNMT]:

@@ -1,21 +1,20 @@
-"""`pysimt train --check`: reads, validates, builds, pushes one batch through, and writes nothing."""
+"""`pysimt train --check`: reads, validates, builds, tries every stage of the run, and writes nothing."""
 
-import resource
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from pysimt_sac.engine.checkpoint import find_checkpoint, load_checkpoint
 from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.data.corpus import ParallelCorpus
-from pysimt_sac.engine.data.vocabulary import UNK
+from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus
+from pysimt_sac.engine.network.nmt import TrainingStage
 from pysimt_sac.engine.network.preparation import build_layers, memory_named, prepare_weights
-from pysimt_sac.engine.training.average import WeightAverage
-from pysimt_sac.engine.training.console import logger
+from pysimt_sac.engine.training import suspicions
+from pysimt_sac.engine.training.console import ALWAYS, logger, shorten
+from pysimt_sac.engine.training.memory import SavedTensors, free_space, in_units, measure_memory, peak_memory
 from pysimt_sac.engine.training.optim import Optimizer
 from pysimt_sac.engine.training.randomness import fix_seeds
 from pysimt_sac.engine.training.runs import Run, find_state, run_folder
@@ -23,67 +22,81 @@ from pysimt_sac.engine.training.startup import count_parameters, describe_finish
 from pysimt_sac.engine.training.validation import Validator
 from pysimt_sac.errors import UserError
 
+WARNING = "Warning: "
 
-class NoJournal:
-    """Stands in for a run's journal: nothing is kept."""
+
+class Notes:
+    """Stands in for a run's journal: lines are kept in memory, curves not at all."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
 
     def say(self, message: str) -> None:
-        """Nothing."""
+        """Keep a line."""
+        self.lines.append(message)
 
     def log_scalar(self, name: str, value: float, step: int) -> None:
         """Nothing."""
 
 
 @dataclass(frozen=True)
-class Memory:
-    """Bytes that training needs, by purpose; `learner` is what a model keeps beside its weights, such as critics."""
+class Trial:
+    """One update of a stage with the largest batch.
 
-    weights: int
-    gradients: int
-    optimizer: int
-    learner: int
+    learned: whether the model itself learned. activations: bytes kept for the backward pass.
+    """
+
+    stage: TrainingStage
+    n_items: int
+    loss: float
+    figures: dict[str, float]
+    learned: bool
     activations: int
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{name} {in_units(size)}" for name, size in vars(self).items())
-        return f"{in_units(sum(vars(self).values()))} ({parts})"
-
-
-def in_units(n_bytes: float) -> str:
-    """A number of bytes for people."""
-    for unit in ("bytes", "KB", "MB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.3g} GB"
+        found = {"loss per word": self.loss} if self.learned else {}
+        figures = ", ".join(f"{name} {shorten(value)}" for name, value in {**found, **self.figures}.items())
+        return f"Tried{f' {self.stage.name!r}' if self.stage.name else ''}: {figures or 'one update'}"
 
 
 def check_training(
     model: Any, options: TrainOptions, device: torch.device, suffix: str = "", restart: bool = False
 ) -> int:
-    """Do what the training loop does before its first update, and that update, in memory only; say what was found."""
+    """Do what the training loop does before its first update, and an update of every stage, in memory only."""
     logger.info(check_run(model, options, suffix, restart))
     if options.seed:
         fix_seeds(options.seed)
     corpus = model.load_data("train", options.batch_size)
     describe_texts(corpus)
+    found = list(suspicions.about_corpus("training", corpus, model.vocabs))
     validator = Validator(model, options, device) if options.eval_freq >= 0 else None
     if validator:
         logger.info(f"Validation text: {len(validator.loss_corpus)} pairs; metrics: {', '.join(validator.metrics)}")
+        found += suspicions.about_corpus("validation", validator.loss_corpus, model.vocabs)
     else:
         logger.info("No validation, because eval_freq is negative: the last weights will be the result")
-    build_layers(model)
-    notes = prepare_weights(model, options)
-    model.to(device).train()
-    logger.info(f"{options.model_type}: {count_parameters(model)}")
-    for note in notes:
-        logger.info(note)
+    found += build(model, options, device)
     higher_better = validator.higher_better(options.eval_metrics[0]) if validator else True
-    optimizer = Optimizer(model, options, higher_better, model.recipe.weight_decay)
-    model.register_tensorboard(NoJournal())
+    optimizer, notes = Optimizer(model, options, higher_better, model.recipe.weight_decay), Notes()
+    model.register_tensorboard(notes)
+    found += [line.removeprefix(WARNING) for line in notes.lines if line.startswith(WARNING)]
+    for line in (line for line in notes.lines if not line.startswith(WARNING)):
+        logger.info(line)
     with memory_named("the largest batch", "lower batch_size or max_len"):
-        try_largest_batch(model, corpus, optimizer, device)
-    logger.info("All is well; nothing was written. To train, leave out --check.")
+        found += try_largest_batch(model, corpus, optimizer, options, device, validator is not None)
+    return tell_verdict(found)
+
+
+def tell_verdict(found: Iterable[str]) -> int:
+    """What looks wrong, or that nothing does."""
+    found = list(dict.fromkeys(found))
+    for suspicion in found:
+        logger.warning(f"{WARNING}{suspicion}")
+    if found:
+        things = "1 thing looks" if len(found) == 1 else f"{len(found)} things look"
+        logger.log(ALWAYS, f"{things} wrong (see above); nothing was written.")
+    else:
+        logger.log(ALWAYS, "All is well; nothing was written. To train, leave out --check.")
     return 0
 
 
@@ -102,101 +115,91 @@ def check_run(model: Any, options: TrainOptions, suffix: str, restart: bool) -> 
 
 def describe_texts(corpus: ParallelCorpus) -> None:
     """What was read, and what in it may surprise."""
-    rates = ", ".join(f"{name} {unknown_rate(side):.2%}" for name, side in corpus.sides.items())
+    rates = ", ".join(f"{name} {suspicions.unknown_rate(side):.2%}" for name, side in corpus.sides.items())
     longest = ", ".join(f"{name} {side.lengths[corpus.keep].max()}" for name, side in corpus.sides.items())
+    mean = ", ".join(f"{name} {suspicions.words_per_sentence(side):.1f}" for name, side in corpus.sides.items())
     logger.info(
         f"Training text: {len(corpus)} pairs in {len(corpus.batches(1))} batches; longest: {longest}; "
-        f"unknown words: {rates}"
+        f"unknown words: {rates}; words per sentence: {mean}"
     )
     if corpus.left_out:
         logger.info(f"{corpus.left_out} pairs are longer than max_len and left out")
 
 
-def unknown_rate(side: Any) -> float:
-    """The share of unknown words in a text."""
-    return float((side.ids == UNK).mean())
+def build(model: Any, options: TrainOptions, device: torch.device) -> list[str]:
+    """Make the network, with the weights that it starts from; what looks wrong about these."""
+    build_layers(model)
+    notes = prepare_weights(model, options)
+    model.to(device).train()
+    logger.info(f"{options.model_type}: {count_parameters(model)}")
+    for note in notes:
+        logger.info(note)
+    if not options.pretrained_file:
+        return []
+    checkpoint = load_checkpoint(find_checkpoint(options.pretrained_file, options.eval_metrics[0]))
+    own = model.state_dict()
+    n_taken = len(own) if options.pretrained_layers else len(set(own) & set(checkpoint.weights))
+    return list(suspicions.about_actor(checkpoint, model.vocabs, n_taken, len(own)))
 
 
-def try_largest_batch(model: Any, corpus: ParallelCorpus, optimizer: Optimizer, device: torch.device) -> None:
-    """One update with the batch that needs most memory, and what it needed."""
+def try_largest_batch(
+    model: Any,
+    corpus: ParallelCorpus,
+    optimizer: Optimizer,
+    options: TrainOptions,
+    device: torch.device,
+    has_validation: bool,
+) -> list[str]:
+    """An update of every stage with the batch that needs most memory; say what they needed, return what looks wrong."""
     largest = max(
         corpus.batches(1),
         key=lambda indices: sum(side.lengths[indices].max() for side in corpus.sides.values()) * len(indices),
     )
     batch = corpus[largest]
     batch.device(device)
+    model.eval()
+    with torch.no_grad():
+        out = model(batch)
+    model.train()
+    nll, is_trained = float(out["loss"]) / out["n_items"], bool(options.pretrained_file)
+    trials = [try_stage(model, batch, stage, optimizer) for stage in model.stages(options.max_epochs)]
+    logger.info(
+        f"Largest batch: {batch.size} pairs, {out['n_items']} target words, "
+        f"negative log-likelihood {nll:.3f} per word before training"
+    )
+    for trial in trials:
+        logger.info(str(trial))
+    tell_memory(model, optimizer, max(trial.activations for trial in trials), device)
+    found = list(suspicions.about_first_loss(nll, len(model.trg_vocab), is_trained))
+    return found + list(suspicions.about_length(options, has_validation, any(trial.learned for trial in trials)))
+
+
+def try_stage(model: Any, batch: Batch, stage: TrainingStage, optimizer: Optimizer) -> Trial:
+    """One update as a stage makes it."""
+    optimizer.zero_grad()
+    model.aux_loss.clear()
     kept = SavedTensors(model.parameters())
     with kept:
-        out = model(batch, uctr=1, ectr=1)
+        out = model(batch, uctr=stage.update, ectr=stage.epoch)
         loss = out["loss"] / out["n_items"] + sum(model.aux_loss.values())
     loss.backward()
+    learned = any(parameter.grad is not None for parameter in optimizer.parameters)
     if not bool(torch.isfinite(loss + optimizer.clip())):
-        raise UserError("the first loss or gradient is not finite", model.opts.filename, "look at the model's options")
+        where = f"{model.opts.filename}{f' ({stage.name})' if stage.name else ''}"
+        raise UserError("the first loss or gradient is not finite", where, "look at the model's options")
     for parameter in optimizer.parameters:
-        if parameter.grad is None:  # not yet trained in the first update, but it will be
+        if parameter.grad is None:  # not yet trained in this stage, but its memory will be needed
             parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
-    logger.info(f"Largest batch: {batch.size} pairs, {out['n_items']} target words, loss {loss.item():.3f} per word")
-    memory = measure_memory(model, optimizer, kept.bytes)
+    return Trial(stage, out["n_items"], loss.item(), model.figures() or {}, learned, kept.bytes)
+
+
+def tell_memory(model: Any, optimizer: Optimizer, activations: int, device: torch.device) -> None:
+    """What training needs of memory and disk."""
+    memory = measure_memory(model, optimizer, activations)
     logger.info(f"Memory for training, with that batch: {memory}; the whole process: {peak_memory(device)} on {device}")
     saved = memory.weights + memory.optimizer + memory.learner
     logger.info(
         f"Disk: {in_units(2 * saved)} for two saved states, {in_units(memory.weights)} for each checkpoint; "
         f"{free_space(Path(model.opts.train['save_path']))} are free"
     )
-
-
-class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
-    """Within a `with` block, counts what the forward pass keeps for the backward pass."""
-
-    def __init__(self, weights: Iterable[Tensor]) -> None:
-        self.weights = {weight.untyped_storage().data_ptr() for weight in weights}
-        self.storages: dict[int, int] = {}
-        super().__init__(self.count, lambda tensor: tensor)
-
-    def count(self, tensor: Tensor) -> Tensor:
-        """Note a tensor's memory once, however many views of it are kept; weights are counted elsewhere."""
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in self.weights:
-            self.storages[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    @property
-    def bytes(self) -> int:
-        """All of it."""
-        return sum(self.storages.values())
-
-
-def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> Memory:
-    """The memory of an update that has been made; an average of the weights is counted with the optimiser."""
-    average = WeightAverage(model, model.recipe.ema_decay)
-    return Memory(
-        weights=n_bytes_of(list(model.parameters())),
-        gradients=n_bytes_of([parameter.grad for parameter in model.parameters()]),
-        optimizer=n_bytes_of([*optimizer.torch_optimizer.state.values(), average.state_dict()]),
-        learner=n_bytes_of(model.training_state()),
-        activations=activations,
-    )
-
-
-def n_bytes_of(value: Any) -> int:
-    """The memory of all tensors in nested lists and dictionaries."""
-    if isinstance(value, dict):
-        return n_bytes_of(list(value.values()))
-    if isinstance(value, list | tuple):
-        return sum(n_bytes_of(item) for item in value)
-    return value.nbytes if isinstance(value, Tensor) else 0
-
-
-def peak_memory(device: torch.device) -> str:
-    """The most memory used so far."""
-    if device.type == "cuda":
-        return in_units(torch.cuda.max_memory_allocated(device))
-    return in_units(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-
-
-def free_space(path: Path) -> str:
-    """The room left on the disk that a folder is, or will be, on."""
-    while not path.is_dir() and path != path.parent:
-        path = path.parent
-    return in_units(shutil.disk_usage(path).free)

@@ -98,7 +98,7 @@ class Optimizer:
         return {"optimizer": self.torch_optimizer.state_dict(), "schedule": schedule}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Restore `state_dict`."""
         self.torch_optimizer.load_state_dict(state["optimizer"])
         if self.schedule:
             self.schedule.load_state_dict(state["schedule"])

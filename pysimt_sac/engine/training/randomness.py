@@ -43,7 +43,7 @@ def random_states() -> dict[str, Any]:
 
 
 def restore_random_states(states: dict[str, Any]) -> None:
-    """Take back what `random_states` gave."""
+    """Restore what `random_states` returned."""
     version, internal, gauss = states["python"]
     random.setstate((version, tuple(internal), gauss))
     np.random.set_state(unpack(states["numpy"]))

@@ -1,0 +1,94 @@
+"""How much memory and disk a run needs."""
+
+import resource
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.training.average import WeightAverage
+from pysimt_sac.engine.training.optim import Optimizer
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that training needs, by purpose; `learner` is what a model keeps beside its weights, such as critics."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+    learner: int
+    activations: int
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {in_units(size)}" for name, size in vars(self).items())
+        return f"{in_units(sum(vars(self).values()))} ({parts})"
+
+
+def in_units(n_bytes: float) -> str:
+    """A number of bytes for people."""
+    for unit in ("bytes", "KB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} GB"
+
+
+class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
+    """Within a `with` block, counts what the forward pass keeps for the backward pass."""
+
+    def __init__(self, weights: Iterable[Tensor]) -> None:
+        self.weights = {weight.untyped_storage().data_ptr() for weight in weights}
+        self.storages: dict[int, int] = {}
+        super().__init__(self.count, lambda tensor: tensor)
+
+    def count(self, tensor: Tensor) -> Tensor:
+        """Note a tensor's memory once, however many views of it are kept; weights are counted elsewhere."""
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in self.weights:
+            self.storages[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    @property
+    def bytes(self) -> int:
+        """All of it."""
+        return sum(self.storages.values())
+
+
+def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> Memory:
+    """The memory of an update that has been made; an average of the weights is counted with the optimiser."""
+    average = WeightAverage(model, model.recipe.ema_decay)
+    return Memory(
+        weights=n_bytes_of(list(model.parameters())),
+        gradients=n_bytes_of([parameter.grad for parameter in model.parameters()]),
+        optimizer=n_bytes_of([*optimizer.torch_optimizer.state.values(), average.state_dict()]),
+        learner=n_bytes_of(model.training_state()),
+        activations=activations,
+    )
+
+
+def n_bytes_of(value: Any) -> int:
+    """The memory of all tensors in nested lists and dictionaries."""
+    if isinstance(value, dict):
+        return n_bytes_of(list(value.values()))
+    if isinstance(value, list | tuple):
+        return sum(n_bytes_of(item) for item in value)
+    return value.nbytes if isinstance(value, Tensor) else 0
+
+
+def peak_memory(device: torch.device) -> str:
+    """The most memory used so far."""
+    if device.type == "cuda":
+        return in_units(torch.cuda.max_memory_allocated(device))
+    return in_units(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def free_space(path: Path) -> str:
+    """The room left on the disk that a folder is, or will be, on."""
+    while not path.is_dir() and path != path.parent:
+        path = path.parent
+    return in_units(shutil.disk_usage(path).free)
