@@ -9,7 +9,7 @@ from pysimt_sac.engine.config.options import defaults
 from pysimt_sac.engine.config.parser import Options, find_model
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import EOS, PAD
-from pysimt_sac.engine.network.nmt import SimultaneousNMT, TrainingStage, real_positions
+from pysimt_sac.engine.network.nmt import SimultaneousNMT, real_positions
 from pysimt_sac.engine.network.output import linear_cross_entropy, linear_log_probs, linear_rows
 from pysimt_sac.engine.network.stepper import EngineStepper
 from pysimt_sac.hosts.network_actor import NetworkActor
@@ -115,35 +115,6 @@ class EngineShell(TrainedByAlgorithm, SimultaneousNMT):
             return super().forward(batch)
         return self.session.training_loss(batch, uctr, ectr)
 
-<<<<<<< HEAD
-=======
-    def lr_factor(self, update: int) -> float:
-        """The actor's warm-up."""
-        return self.session.lr_factor(update) if self.session else 1.0
-
-    @property
-    def learning(self) -> str:
-        """What the algorithm teaches now; nothing, if it only maximises likelihood."""
-        return self.session.learning if self.session and self.session.algorithm.collector else ""
-
-    def stages(self, max_epochs: int) -> list[TrainingStage]:
-        """The algorithm's stages."""
-        return self.session.stages(max_epochs) if self.session else super().stages(max_epochs)
-
-    def figures(self) -> dict[str, float] | None:
-        """The algorithm's own figures."""
-        return self.session.take_figures() if self.session and self.session.algorithm.collector else None
-
-    def training_state(self) -> dict[str, Any]:
-        """The algorithm's state."""
-        return self.session.state_dict() if self.session else {}
-
-    def load_training_state(self, state: dict[str, Any]) -> None:
-        """Restore it."""
-        if self.session:
-            self.session.load_state_dict(state)
-
->>>>>>> desk/desk
 
 def model_class(registered: Any) -> type[SimultaneousNMT]:
     """The class that the engine trains for what is registered under a `model_type`."""

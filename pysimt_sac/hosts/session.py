@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.config.options import TrainOptions, names, read_section
+from pysimt_sac.engine.config.options import TrainOptions, read_section
 from pysimt_sac.engine.config.parser import Options
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.filters import FilterChain
@@ -69,14 +69,8 @@ class Session:
         self.filters = FilterChain(train.eval_filters)
         seed = int(opts.train["seed"])
         setup = Setup(actor, opts.model, str(opts.filename), seed, train.batch_size, self.filters, log.say)
-<<<<<<< HEAD
         self.warmup = setup.read(ActorOptions).actor_warmup
         self.health_freq = setup.read(RLOptions).health_freq
-=======
-        self.options = setup.read(RLOptions)
-        warmups = [cls for cls in algorithm.option_classes if "discriminator_warmup" in names(cls)]
-        self.warmup = max([int(vars(setup.read(cls))["discriminator_warmup"]) for cls in warmups], default=0)
->>>>>>> desk/desk
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
         self.stage, self.actor_learns = "", False
         self.reported: dict[str, float] = {}  # metrics that have not been shown
@@ -109,9 +103,10 @@ class Session:
         if not self.algorithm.collector:
             return [TrainingStage("", 1, 1)]
         first = {self.algorithm.stage(epoch): epoch for epoch in range(max_epochs, 0, -1)}
-        after = self.warmup - self.warmup % self.options.health_freq + self.options.health_freq
+        warmup = self.algorithm.updates_without_actor
+        after = warmup - warmup % self.health_freq + self.health_freq
         found = [TrainingStage(stage, epoch, after) for stage, epoch in sorted(first.items(), key=lambda item: item[1])]
-        return [TrainingStage(WARMUP, 1, 1), *found] if self.warmup else found
+        return [TrainingStage(WARMUP, 1, 1), *found] if warmup else found
 
     def take_figures(self) -> dict[str, float]:
         """The figures that matter most of the last report, if they have not been taken."""
@@ -208,3 +203,7 @@ class TrainedByAlgorithm:
     def figures(self) -> dict[str, float] | None:
         """The algorithm's own figures."""
         return self.session.take_figures() if self.session and self.session.algorithm.collector else None
+
+    def stages(self, max_epochs: int) -> list[TrainingStage]:
+        """The stages of so many epochs."""
+        return self.session.stages(max_epochs) if self.session else [TrainingStage("", 1, 1)]

@@ -62,6 +62,7 @@ class SACUnsup(Algorithm):
             raise UserError("lacks the part `unsup`", f"{setup.where} reward", todo)
         self.discriminator = self.collector.rewarder.parts["unsup"]
         self.replay = ReplayBuffer(self.options.buffer_size, setup.seed)
+        self.updates_without_actor = self.options.discriminator_warmup
         self.parts = {"collector": self.collector, "replay": self.replay}
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
@@ -75,7 +76,7 @@ class SACUnsup(Algorithm):
             evaluated = actor.encode(pairs)
         experience = self.collector.rescore(actor, evaluated, experience)
         self.metrics["chance_accuracy"] = 1 / self.discriminator.n_labels
-        if update <= self.options.discriminator_warmup:
+        if update <= self.updates_without_actor:
             return ActorLoss({}, len(steps))
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(pairs)

@@ -45,6 +45,7 @@ class Algorithm(ABC):
     option_classes: ClassVar[tuple[type, ...]] = (ActorOptions,)
     defaults: ClassVar[dict[str, Any]] = {}  # of options whose declared default does not suit the algorithm
     collector: Collector | None = None
+    updates_without_actor: int = 0  # at the beginning, in which only other things learn
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.actor = setup, setup.actor

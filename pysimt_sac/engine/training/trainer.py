@@ -134,7 +134,7 @@ class Trainer:
             self.epoch_loss.fill_(self.progress.epoch_loss)
 
     def restore_learner(self, state: dict[str, Any]) -> None:
-        """Take back what a model has built to learn with, and, after all that draws random numbers, their states."""
+        """Restore what a model has built to learn with, and, after all that draws random numbers, their states."""
         with state_fits(self.run.folder):
             self.model.load_training_state(state["model"])
             restore_random_states(state["random"])
