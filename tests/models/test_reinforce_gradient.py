@@ -34,9 +34,9 @@ def rewards(translations):
     return [worth(words, ref) for words, ref in zip(translations.hypotheses, translations.references, strict=True)]
 
 
-def make(**options):
+def make(algorithm=REINFORCE, **options):
     more = {"rollout_max_len": 2, "reward": "worth", "reward_scale": 1.0, "lambda_mle": 0.0, "baseline_lr": 0.05}
-    model = tiny_model(n_words=2, seed=3, model_class=model_class(REINFORCE), **more, **options)
+    model = tiny_model(n_words=2, seed=3, model_class=model_class(algorithm), **{**more, **options})
     model.register_tensorboard(Board())
     return model
 
@@ -47,8 +47,8 @@ def flat_gradient(model, loss):
 
 
 @functools.cache
-def exact_gradient():
-    """Of minus the expected reward per word of the references, as the algorithm's loss is."""
+def exact_gradient(temperature=1.0):
+    """Of minus the expected reward per word of the references, as the algorithm's loss is, under a sharper policy."""
     model = make()
     actor, batch = EngineActor.of(model), tiny_batch(model, SOURCES, REFERENCES)
     words_TB = torch.tensor(OUTCOMES).t()
@@ -56,7 +56,7 @@ def exact_gradient():
     steps, total = Steps.of(lengths_B), 0.0
     for sentence, reference in enumerate(REFERENCES):
         encoded = select_encoded(actor.encode(batch), torch.full((len(OUTCOMES),), sentence))
-        log_pi_NV = full_policy(actor.log_probs(encoded, words_TB, steps))
+        log_pi_NV = full_policy(actor.log_probs(encoded, words_TB, steps) / temperature)
         log_pi_N = log_pi_NV.gather(1, steps.flatten(words_TB[1:]).unsqueeze(1)).squeeze(1)
         probabilities = steps.pad(log_pi_N).sum(0).exp()
         assert probabilities.sum().item() == pytest.approx(1, abs=1e-5)
@@ -66,8 +66,8 @@ def exact_gradient():
 
 
 @functools.cache
-def sampled_gradients(baseline, n_samples):
-    model = make(baseline=baseline, n_samples=n_samples)
+def sampled_gradients(baseline, n_samples, temperature=1.0):
+    model = make(baseline=baseline, n_samples=n_samples, sampling_temperature=temperature)
     batch = tiny_batch(model, SOURCES * COPIES, REFERENCES * COPIES)
     model.train()
     losses = (model.session.algorithm.update(batch, update, 1).terms["rl"] for update in range(1, UPDATES + 1))
@@ -79,8 +79,19 @@ KINDS = [("no", 1), ("mean", 1), ("mean", 2), ("greedy", 1), ("learnt", 1)]
 
 @pytest.mark.parametrize(("baseline", "n_samples"), KINDS)
 def test_it_is_unbiased_whatever_the_baseline(baseline, n_samples):
-    exact, sampled = exact_gradient(), sampled_gradients(baseline, n_samples)
-    error, deviation = sampled.mean(0) - exact, sampled.std(0, ddof=1) / np.sqrt(UPDATES)
+    assert_unbiased(exact_gradient(), sampled_gradients(baseline, n_samples))
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_a_sampling_temperature_is_one_of_the_policy_that_is_trained(temperature):
+    exact = exact_gradient(temperature)
+    assert np.linalg.norm(exact - exact_gradient()) > 0.3 * np.linalg.norm(exact_gradient())  # the test could fail
+    assert_unbiased(exact, sampled_gradients("mean", 2, temperature))
+
+
+def assert_unbiased(exact, sampled):
+    """Their mean is the exact gradient, as far as chance allows."""
+    error, deviation = sampled.mean(0) - exact, sampled.std(0, ddof=1) / np.sqrt(len(sampled))
     used = deviation > 0
     assert used.mean() > 0.5
     assert np.abs(error[~used]).max(initial=0) < 1e-6
@@ -90,7 +101,7 @@ def test_it_is_unbiased_whatever_the_baseline(baseline, n_samples):
     # The test could fail: along the true gradient the error is known to a fraction of its length.
     direction = exact / np.linalg.norm(exact)
     along = sampled @ direction
-    tolerance = 4 * along.std(ddof=1) / np.sqrt(UPDATES)
+    tolerance = 4 * along.std(ddof=1) / np.sqrt(len(sampled))
     assert tolerance < 0.5 * np.linalg.norm(exact)
     assert along.mean() == pytest.approx(np.linalg.norm(exact), abs=tolerance)
 

@@ -120,8 +120,15 @@ def test_only_the_actor_is_shared_and_it_translates(actor):
 
 
 @pytest.mark.parametrize(
-    "more", [(), ("model.alpha:auto", "model.support:0", "model.target_clip:True"), ("model.critic_target:mc",)]
-)
+    "more", [
+        (),
+        ("model.alpha:auto", "model.support:0", "model.target_clip:True"),
+        ("model.critic_target:mc",),
+        ("model.known_reward:True", "model.branch_states:2", "model.kl_weight:0.1", "model.updates_per_batch:2"),
+        ("model.branch_states:1", "model.branch_continuation:sample", "model.alpha:auto", "model.critic_target:mc",
+         "model.reward:gleu:0.7,bleu:0.3", "model.reward_unit:word", "model.known_reward:True"),
+    ]
+)  # fmt: skip
 def test_a_resumed_run_equals_an_undisturbed_one_with_critics_and_replay(actor, more):
     toy, changes = actor
     whole = train(toy, "whole", changes, "train.max_epochs:3", *more)
@@ -131,6 +138,8 @@ def test_a_resumed_run_equals_an_undisturbed_one_with_critics_and_replay(actor, 
     assert equal(expected["model"], found["model"])
     assert equal(expected["weights"], found["weights"])
     assert equal(expected["optimizer"], found["optimizer"])
+    replay = expected["model"]["algorithm"]["replay"]
+    assert ("branches.returns_MK" in replay["fields"]) == any("branch_states" in change for change in more)
 
 
 @pytest.mark.parametrize("model_type", ["SACNMT", "SACUnsupNMT"])
@@ -167,6 +176,20 @@ def test_the_late_reward_is_found(kind, seed):
     before.load_state_dict(task.actor(seed))
     assert task.share(before.eval(), "bad") == 1
     assert task.share(task.learn("SACNMT", seed, 100, **LEARN, **kind), "good") == 1
+
+
+# Critics that start together with the actor: the returns of branches count at once.
+BRANCHED = {**LEARN, "critic_pretrain_epochs": 0, "known_reward": True, "branch_states": 2}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_with_branches_and_known_rewards_it_is_found_in_less_than_a_third_of_the_updates(seed):
+    assert task.share(task.learn("SACNMT", seed, 30, **BRANCHED), "good") == 1
+
+
+def test_known_rewards_alone_are_blind_to_what_comes_later():
+    blind = {**BRANCHED, "branch_states": 0, "critic_weight": 0.0}
+    assert task.share(task.learn("SACNMT", 1, 30, **blind), "bad") == 1
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

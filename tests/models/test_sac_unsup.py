@@ -69,6 +69,27 @@ def test_the_reward_reaches_the_actor_and_the_discriminator_does_not(options):
         assert all(map(torch.equal, before, discriminator.network.parameters()))
 
 
+def test_during_its_warm_up_the_discriminator_learns_and_the_actor_does_not_move():
+    """From labels that stay the same, so that there is something to learn: new ones are drawn for every rollout."""
+    options = {"discriminator_warmup": 60, "discriminator_lr": 0.01, "health_freq": 1}
+    model, corpus = task.make_model("SACUnsupNMT", 1, reward="unsup", **options)
+    model.load_state_dict(task.actor(1))
+    board = task.Board()
+    model.register_tensorboard(board)
+    algorithm, batch = model.session.algorithm, corpus[corpus.batches(1)[0]]
+    first = algorithm.collector.collect(algorithm.actor, batch, 0.01, 1)
+    algorithm.collector.collect = lambda *_: first
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    task.updates(model, corpus, 60, lr=0.01)
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+    accuracy = board.curves["rl_unsup_accuracy"]
+    assert set(board.curves["rl_chance_accuracy"].values()) == {0.25}
+    assert accuracy[1] < accuracy[60]
+    assert accuracy[60] > 0.4
+    assert "rl_mle_loss" not in board.curves
+    assert set(algorithm.update(batch, 61, 3).terms) == {"rl", "mle"}  # now the actor, too
+
+
 def test_a_constant_q_moves_nothing():
     logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0)).requires_grad_()
     log_pi = full_policy(logits.log_softmax(-1))

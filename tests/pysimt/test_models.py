@@ -32,6 +32,13 @@ QUICK = {
     "gate_sentences": 8,
 }
 
+# Beside each model as it is by default: some with more of their parts.
+VARIANTS = {
+    "SACNMT with branches": {"known_reward": True, "branch_states": 2, "kl_weight": 0.1},
+    "VineNMT sampled": {"branch_path": "sample", "branch_continuation": "sample"},
+    "ERACNMT with known rewards": {"known_reward": True},
+}
+
 TRAIN_AND_TRANSLATE = """
 import sys
 from pathlib import Path
@@ -56,10 +63,12 @@ def toys(tmp_path_factory):
     return toy, actors
 
 
-def changes_for(name):
-    """Overrides that make 50 updates of a model quick, as far as it has these options."""
+def changes_for(kind):
+    """Overrides that make 50 updates of a model quick, as far as it has these options, and those of a variant."""
+    name = kind.split()[0]
     known = set().union(*(defaults(cls) for cls in MODELS.items[name].option_classes))
-    return [f"train.model_type:{name}", *UPDATES, *(f"model.{key}:{QUICK[key]}" for key in sorted(known & set(QUICK)))]
+    options = {key: QUICK[key] for key in sorted(known & set(QUICK))} | VARIANTS.get(kind, {})
+    return [f"train.model_type:{name}", *UPDATES, *(f"model.{key}:{value}" for key, value in options.items())]
 
 
 def test_each_host_translates_the_others_actor_to_the_same_words(toys):
@@ -79,19 +88,23 @@ def test_each_host_translates_the_others_actor_to_the_same_words(toys):
             assert len(set(found[0])) > 1
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS.items if name != "SimultaneousNMT"])
+@pytest.mark.parametrize("kind", [*(name for name in MODELS.items if name != "SimultaneousNMT"), *VARIANTS])
 @pytest.mark.parametrize("host", OTHER)
-def test_a_model_fine_tunes_the_other_hosts_actor_for_fifty_updates_and_translates(toys, name, host):
+def test_a_model_fine_tunes_the_other_hosts_actor_for_fifty_updates_and_translates(toys, kind, host):
     toy, actors = toys
+    name = kind.replace(" ", "_")
     run, out = run_folder(toy, f"{name}-{host}"), toy.folder / f"out/{name}-{host}"
     pretrained = f"train.pretrained_file:{actors[OTHER[host]]}"
-    arguments = [*changes_for(name), pretrained, "train.eval_freq:-1"]  # without validation, `final` is what is saved
+    arguments = [*changes_for(kind), pretrained, "train.eval_freq:-1"]  # without validation, `final` is what is saved
     run_python(TRAIN_AND_TRANSLATE, run, out, *training(toy, f"{name}-{host}", *arguments), PYSIMT_SAC_HOST=host)
     assert any(translation(out))
     (curves,) = run.glob("*.scalars.jsonl")
     points = [json.loads(line) for line in curves.read_text().splitlines()]
     assert max(point["step"] for point in points if point["name"] == "train_LOSS") == 50
     assert None not in [point["value"] for point in points]
+    if "kl_weight" in VARIANTS.get(kind, {}):  # the frozen actor is the one that training began with
+        first, *_, last = (point["value"] for point in points if point["name"] == "rl_gradient_kl")
+        assert first < last
     (log,) = run.glob("*.log")
     expected = "Host: pysimt 1.0.0 with pysimt_sac " if host == "pysimt" else "Host: embedded engine of pysimt_sac "
     assert expected in log.read_text().splitlines()[0]

@@ -1,0 +1,65 @@
+"""Dropout is where a gradient is, and nowhere else; and nothing else draws from the global random state."""
+
+import pytest
+import torch
+
+from tests.models import task
+
+CRITICS = {"support": 3, "critic_pretrain_epochs": 0}
+BRANCHES = {"branch_states": 2, "known_reward": True, "branch_path": "sample", "branch_continuation": "sample"}
+KINDS = {
+    "REINFORCENMT": {"n_samples": 2, "baseline": "greedy"},
+    "MIXERNMT": {"mixer_delta": 2},
+    "MRTNMT": {"n_samples": 3},
+    "ACNMT": {**CRITICS, "known_reward": True},
+    "ERACNMT": CRITICS,
+    "SACNMT": {**CRITICS, "branch_states": 0},
+    "SACNMT with branches": {**CRITICS, **BRANCHES, "kl_weight": 0.1},
+    "SACUnsupNMT": {"reward": "unsup", "oracle": "gold"},
+    "SACUnsupNMT by returns": {"reward": "unsup", "oracle": "return"},
+    "VineNMT": {"branch_path": "sample", "branch_continuation": "sample"},
+}
+
+
+def update(kind, seed, dropout):
+    """The first update of a run, with any state of the global random numbers: losses, and all other that it left."""
+    options = {"lambda_mle": 0.5, "dropout_out": 0.3, "dropout_emb": 0.2, **KINDS[kind], "gradient_dropout": dropout}
+    model, corpus = task.make_model(kind.split()[0], 1, **options)
+    model.load_state_dict(task.actor(1))
+    model.register_tensorboard(task.Board())
+    batch, algorithm = corpus[corpus.batches(1)[0]], model.train().session.algorithm
+    torch.manual_seed(seed)
+    before = torch.get_rng_state()
+    loss = algorithm.update(batch, 1, 1)
+    untouched = torch.equal(before, torch.get_rng_state())
+    assert model.dec.do_out.training
+    terms = {name: term.item() for name, term in loss.terms.items()}
+    tensors = {}
+    if hasattr(algorithm, "replay"):
+        tensors |= algorithm.replay.sample().tensors()
+    if hasattr(algorithm, "critics"):
+        tensors |= {f"weight{place}": weight.detach() for place, weight in enumerate(algorithm.critics.parameters)}
+    return terms, tensors, algorithm.collector.last.hypotheses, untouched
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_losses_have_dropout_and_rollouts_branches_targets_and_critics_have_not(kind):
+    runs = [update(kind, seed, dropout=True) for seed in (1, 2)]
+    (one, first, hypotheses, _), (other, second, again, _) = runs
+    assert one.keys() == other.keys() >= {"rl", "mle"}
+    assert all(one[name] != other[name] for name in one if name != "rl" or kind != "VineNMT")
+    assert hypotheses == again
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_it_nothing_depends_on_the_global_random_state_or_changes_it(kind):
+    (one, first, hypotheses, untouched), (other, second, again, _) = (update(kind, seed, False) for seed in (1, 2))
+    assert untouched
+    assert one == other
+    assert hypotheses == again
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    with_dropout, _, same, _ = update(kind, 1, True)
+    assert same == hypotheses
+    assert with_dropout["mle"] != one["mle"]
