@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Label all cases in all hypotheses."""
     cases = read_cases(args.mlt, args.case_sensitive)
-    texts = read_systems(args)
+    texts = read_hypotheses(args)
     context = {name: read_text(path, name) for name, path in (("source", args.src), ("reference", args.ref)) if path}
     check(args.mlt, cases, texts, list(context.values()))
     systems = [System(name, tuple(text.lines for text in runs)) for name, runs in texts]
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     return options.show(args, {"comparison": comparison, "examples": examples}, tables, appendix)
 
 
-def read_systems(args: argparse.Namespace) -> list[tuple[str, tuple[NamedText, ...]]]:
+def read_hypotheses(args: argparse.Namespace) -> list[tuple[str, tuple[NamedText, ...]]]:
     """Read the hypotheses of all systems, the baseline first."""
     systems = [(name, [Path(file) for file in files]) for name, files in options.given_systems(args)]
     systems += [(name, [path]) for name, path in zip(short_names(args.hypotheses), args.hypotheses, strict=True)]

@@ -15,7 +15,7 @@ from typing import IO
 
 from pysimt_sac.corpora.iwslt14_archive import plain_folder
 from pysimt_sac.corpora.processes import Workers
-from pysimt_sac.corpora.raw_files import RawFile, find_text, split_pair
+from pysimt_sac.corpora.raw_files import RawFile, find_splits, find_text
 from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.tokenisation import Style, tokenise_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
@@ -45,7 +45,7 @@ def prepare(
     with TemporaryDirectory(prefix="iwslt14-") as scratch_name, atomic_folder(out) as root, Workers(jobs) as workers:
         scratch, folder = Path(scratch_name), root / pair
         folder.mkdir()
-        splits = find_splits(plain_folder(raw, pair, scratch), raw, pair)
+        splits = iwslt14_splits(plain_folder(raw, pair, scratch), raw, pair)
         for split, files in splits.items():
             for language, file in zip(pair.split("-"), files, strict=True):
                 log(f"tokenising {file.path.name} ({file.lines:,} lines)")
@@ -62,13 +62,11 @@ def text_name(split: str, language: str) -> str:
     return f"{split}.tok.lc.{language}"
 
 
-def find_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile]]:
+def iwslt14_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile]]:
     """Both sides of all splits that exist; the validation set is optional."""
     source = pair.split("-")[0]
     validation = next((name for name in VALIDATION_NAMES if find_text(folder, f"{name}.{source}")), "val")
-    names = {"train": "train", "val": validation, "test": "test"}
-    found = {split: split_pair(name, pair.split("-"), folder, required=False) for split, name in names.items()}
-    splits = {split: files for split, files in found.items() if files}
+    splits = find_splits(folder, pair, {"train": "train", "val": validation, "test": "test"})
     if not splits:
         todo = f"expected train.tags.{pair}.* and IWSLT14.*.xml, {pair}.tgz, or train, val, test.{source} and so on"
         raise UserError("nothing of IWSLT14 here", raw, todo)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pysimt_sac.corpora.bpe import Segmenter, learn_codes, read_codes, read_units, write_units
 from pysimt_sac.corpora.processes import Workers, rewrite_file
-from pysimt_sac.corpora.raw_files import RawFile, find_text, require_folder, split_pair
+from pysimt_sac.corpora.raw_files import RawFile, find_splits, find_text, require_folder
 from pysimt_sac.corpora.record import TextStatistics, checksum, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.tokenisation import Style, tokenise_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
@@ -75,15 +75,6 @@ def default_pairs(raw: Path) -> list[str]:
     return pairs
 
 
-def find_splits(raw: Path, pair: str) -> dict[str, list[RawFile]]:
-    """Both sides of all splits that exist."""
-    found = {
-        split: split_pair(split, pair.split("-"), raw, required=split in REQUIRED_SPLITS)
-        for split in (*REQUIRED_SPLITS, *TEST_SPLITS)
-    }
-    return {split: files for split, files in found.items() if files}
-
-
 def check_settings(settings: Multi30kSettings, pairs: Sequence[str]) -> None:
     """Check codes before the work starts."""
     if settings.codes is None:
@@ -113,7 +104,8 @@ def prepare(
     for pair in pairs:
         require_own_folder(out / pair, f"multi30k {pair}")
     log(f"reading {raw}")
-    splits = {pair: find_splits(raw, pair) for pair in pairs}
+    names = {split: split for split in (*REQUIRED_SPLITS, *TEST_SPLITS)}
+    splits = {pair: find_splits(raw, pair, names, REQUIRED_SPLITS) for pair in pairs}
     with atomic_folder(out) as folder, Workers(jobs) as workers:
         done: dict[Path, Path] = {}
         for pair in pairs:

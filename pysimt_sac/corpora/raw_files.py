@@ -1,7 +1,7 @@
 """Find raw text files and check them before the work starts."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +51,14 @@ def require_equal_lengths(files: Sequence[RawFile]) -> None:
         if other.lines != first.lines:
             todo = f"{first.path.name} has {first.lines:,}; line N of each must be the same sentence"
             raise UserError(f"has {other.lines:,} lines", other.path, todo)
+
+
+def find_splits(
+    folder: Path, pair: str, names: Mapping[str, str], required: Sequence[str] = ()
+) -> dict[str, list[RawFile]]:
+    """Both sides of all splits that exist; `names`: their names in the folder."""
+    found = {split: split_pair(name, pair.split("-"), folder, split in required) for split, name in names.items()}
+    return {split: files for split, files in found.items() if files}
 
 
 def split_pair(split: str, languages: Sequence[str], folder: Path, required: bool) -> list[RawFile] | None:
