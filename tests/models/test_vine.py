@@ -80,7 +80,7 @@ def test_the_terms_are_weighed_and_the_likelihood_is_the_references():
         terms.append(model.train().session.algorithm.update(batch, 1, 1).terms)
         nll = model.eval()(batch)
         assert terms[-1]["mle"].item() == pytest.approx(
-            model.session.options.lambda_mle * nll["loss"].item() / nll["n_items"], rel=1e-5
+            model.session.algorithm.common.lambda_mle * nll["loss"].item() / nll["n_items"], rel=1e-5
         )
     gradients = [flat_gradient(model, each["rl"]) for model, each in zip((plain, weighed), terms, strict=True)]
     torch.testing.assert_close(gradients[1], 0.5 * gradients[0])
