@@ -10,6 +10,7 @@ import torch
 from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD, UNK
 from pysimt_sac.engine.decoding.greedy import greedy_search, greedy_stream
 from pysimt_sac.engine.decoding.search import beam_search, sample
+from pysimt_sac.hosts.pysimt_stepper import PysimtStepper
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 
 MAX_LEN = 4
@@ -109,7 +110,7 @@ def test_a_decoder_that_only_knows_pysimts_protocol_finds_the_same(search):
     batch = tiny_batch(model, tiny_sentences(9, n_words=6, longest=9))
     dec = SimpleNamespace(f_init=model.dec.f_init, f_next=model.dec.f_next, get_emb=model.dec.get_emb)
     foreign = SimpleNamespace(
-        dec=dec, cache_enc_states=model.cache_enc_states, get_enc_state_dict=model.get_enc_state_dict
+        encode=model.encode, stepper=lambda states, suppress_unk=False, **_: PysimtStepper(dec, states, suppress_unk)
     )
     assert [found.words for found in search(foreign, batch)] == [found.words for found in search(model, batch)]
 
