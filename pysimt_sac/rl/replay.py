@@ -156,11 +156,23 @@ def assemble(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def bytes_needed(
-    size: int, batch_size: int, source_length: int, reference_length: int, rollout_steps: int, labels: bool = False
+    size: int,
+    batch_size: int,
+    source_length: int,
+    reference_length: int,
+    rollout_steps: int,
+    labels: bool = False,
+    n_words: int = 0,
+    n_states: int = 0,
 ) -> int:
-    """The most memory that `size` batches take, if no sentence is longer than that."""
+    """The most memory that `size` batches take, if no sentence is longer than that.
+
+    n_words, n_states: likeliest words of every step, and branched states of every sentence, in branched rollouts.
+    """
     per_step = 4 + 4 + (8 if labels else 0)  # word, potential; label and the learned part of the potential
-    per_sentence = 4 * (source_length + reference_length) + 4 + per_step * rollout_steps + 4
+    per_step += n_words * (4 + 4 + 4)  # word, log pi, reward
+    per_state = 4 + 4 + n_words * (4 + 1 + 4 + 4)  # where it is; word, whether it is one, reward, return
+    per_sentence = 4 * (source_length + reference_length) + 4 + per_step * rollout_steps + 4 + per_state * n_states
     return size * batch_size * per_sentence
 
 
@@ -176,9 +188,9 @@ class ReplayBuffer:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def describe_size(self, batch_size: int, longest: int) -> str:
-        """How much memory the full buffer takes."""
-        most = bytes_needed(self.size, batch_size, longest, longest, longest)
+    def describe_size(self, batch_size: int, longest: int, n_words: int = 0, n_states: int = 0) -> str:
+        """How much memory the full buffer takes; n_words, n_states: of branched rollouts."""
+        most = bytes_needed(self.size, batch_size, longest, longest, longest, n_words=n_words, n_states=n_states)
         return f"Replay buffer: at most {most / 1e6:.0f} MB, if sentences have up to {longest} words"
 
     def add(self, experience: Experience) -> None:

@@ -8,6 +8,7 @@ from pysimt_sac.hosts.embedded import model_class
 from pysimt_sac.models import MLE
 from tests.engine.dying_runs import last_state, scalars
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.models.task import Board
 
 CPU = torch.device("cpu")
 
@@ -22,6 +23,8 @@ def gradients(model, batches):
 @pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.1}, {"model_class": model_class(MLE)}], ids=str)
 def test_parts_of_a_batch_give_the_gradient_of_the_whole(parts, options):
     model = tiny_model(**options).double()
+    if "model_class" in options:
+        model.register_tensorboard(Board())
     sources, targets = tiny_sentences(64), tiny_sentences(64, seed=1)
     whole, expected = gradients(model, [tiny_batch(model, sources, targets)])
     several, found = gradients(model, [tiny_batch(model, sources[a:b], targets[a:b]) for a, b in parts])

@@ -132,6 +132,14 @@ def test_the_memory_is_known_in_advance():
         assert sum(value.nbytes for value in stored) == bytes_needed(3, 2, 3, 4, 5, labels)
 
 
+def test_the_memory_of_branches_is_known_in_advance():
+    replay = ReplayBuffer(3, seed=1)
+    for number in range(5):
+        replay.add(branched(number, size=2, steps=5, n_states=4))  # two states of each sentence, three words
+    stored = [value for entry in replay.entries for value in entry.tensors().values()]
+    assert sum(value.nbytes for value in stored) == bytes_needed(3, 2, 3, 4, 5, n_words=3, n_states=2)
+
+
 @pytest.mark.parametrize("amount", [0, 2, 5])
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_restored_memory_goes_on_as_the_other_would_have(amount, labels):
