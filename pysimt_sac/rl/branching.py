@@ -80,6 +80,7 @@ def collect_branched(
 
     known_rewards: compute r(s, a) of the likeliest words of every state, too.
     """
+    collector.rewarder.refuse_learners()
     generator, references_RB = collector.generator, collector.references(batch[actor.target])
     with actor.training_mode(dropout=False):
         encoded = actor.encode(batch)

@@ -292,6 +292,7 @@ def test_the_advice_to_go_on_never_restarts(toy):
     from pysimt_sac.commands.train import command_to_go_on
 
     args = Namespace(config=Path("a b.conf"), suffix="s", device_id="cpu", restart=True, overrides=["train.seed:2"])
+    args.verbose = args.quiet = False
     assert command_to_go_on(args) == "pysimt train -C 'a b.conf' -s s -d cpu train.seed:2"
 
 
@@ -299,7 +300,7 @@ def test_the_advice_to_go_on_never_restarts(toy):
 
 
 def start(toy, *words):
-    command = [sys.executable, "-m", "pysimt_sac", "train", "-C", str(toy.config), *words]
+    command = [sys.executable, "-m", "pysimt_sac", "train", "--verbose", "-C", str(toy.config), *words]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
