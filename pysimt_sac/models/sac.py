@@ -45,6 +45,7 @@ class SACOptions:
     target_clip: bool = option(False, "clip the critics' targets to what can still be earned")
     buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
     updates_per_batch: int = option(1, "steps of the critics for every batch that is rolled out", minimum=1)
+    critic_every: int = option(1, "beside the actor, the critics learn in one of so many updates", minimum=1)
     kl_weight: float = option(0.0, "weight of the KL divergence from the pre-trained actor", minimum=0)
 
 
@@ -81,6 +82,7 @@ class SAC(Algorithm):
         """Collect experience; one step of the critics, the actor's loss, and the temperature on replayed experience."""
         actor, options, critics, alpha = self.actor, self.critic_options, self.critics, self.temperature.alpha
         stage = options.stage(epoch)
+        critics_learn = not stage.trains_actor or update % self.options.critic_every == 0
         branching = self.branch_options, float(alpha), update, options.known_reward
         self.replay.add(collect_experience(actor, batch, self.collector, *branching))
         for repetition in reversed(range(self.options.updates_per_batch)):
@@ -98,7 +100,8 @@ class SAC(Algorithm):
                 target_N = critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA, self.clip)
 
             # Critic loss (Eq. 9); one pass of the critics, before their step, serves their own loss and the actor's
-            readouts = critics.readouts(experience, policy.steps)
+            with torch.set_grad_enabled(critics_learn):
+                readouts = critics.readouts(experience, policy.steps)
             q_IN = known_N + critics.q_of_taken(readouts, policy.taken_N)
             with torch.no_grad():
                 q_INA = known_NA + self.future_weight.value * critics.q_of_actions(readouts, policy.support)
@@ -109,8 +112,9 @@ class SAC(Algorithm):
                 critic_loss = critic_loss + critics.branch_loss(self.future_weight, *learning)
                 experience.branches.overwrite(q_INA, policy.steps)
                 self.metrics |= branch_metrics(experience.branches)
-            gradient_norm = critics.step(critic_loss, stage.critic_lr)
-            self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
+            if critics_learn:
+                self.metrics["critic_gradient"] = critics.step(critic_loss, stage.critic_lr)
+            self.metrics["critic_loss"] = critic_loss.detach()
             self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
             # Target networks; without bootstrapping nobody needs them to lag behind

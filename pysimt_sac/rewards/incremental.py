@@ -89,9 +89,10 @@ class IncrementalReward(ABC):
     def evaluate(self, references: Iterable[Sequence[str]], prefixes: Iterable[Sequence[Prefix]]) -> Floats:
         """R of some prefixes of each reference's hypotheses, in their order; cheap if each is like the one before."""
         statistics, counts, terminal = [], [], []
+        of_reference: Sequence[str] | None = None
         for reference, some in zip(references, prefixes, strict=True):
-            current: list[str] = []
-            growing = self.statistics(reference)
+            if reference != of_reference:  # several hypotheses of one sentence stand next to each other
+                of_reference, growing, current = reference, self.statistics(reference), list[str]()
             for prefix in some:
                 move(growing, current, prefix.words)
                 current = prefix.words

@@ -64,6 +64,19 @@ def test_the_warm_up_begins_when_the_actor_begins():
     assert [model.lr_factor(update) for update in (8, 9, 17, 18)] == [0.1, 0.2, 1.0, 1.0]
 
 
+def test_beside_the_actor_the_critics_learn_in_one_of_so_many_updates():
+    model, corpus = task.make_model("SACNMT", 1, critic_pretrain_epochs=1, critic_every=3)
+    model.register_tensorboard(task.Board())
+    batch, (critic, _) = corpus[corpus.batches(0)[0]], model.session.algorithm.critics.critics
+    learned = []
+    for update in range(1, 10):
+        before = critic.value.bias.clone()
+        out = model(batch, uctr=update, ectr=1 if update <= 3 else 2)
+        learned.append(not critic.value.bias.equal(before))
+        assert out["loss"].requires_grad
+    assert learned == [True] * 3 + [False, False, True] * 2
+
+
 def test_metrics_are_those_of_the_last_update_alone():
     """And in an order that does not depend on what came before: a resumed run must write the same curves."""
     model, corpus = task.make_model("SACNMT", 1, critic_pretrain_epochs=1)
@@ -124,7 +137,8 @@ def test_only_the_actor_is_shared_and_it_translates(actor):
         (),
         ("model.alpha:auto", "model.support:0", "model.target_clip:True"),
         ("model.critic_target:mc",),
-        ("model.known_reward:True", "model.branch_states:2", "model.kl_weight:0.1", "model.updates_per_batch:2"),
+        ("model.known_reward:True", "model.branch_states:2", "model.kl_weight:0.1", "model.updates_per_batch:2",
+         "model.critic_every:2"),
         ("model.branch_states:1", "model.branch_continuation:sample", "model.alpha:auto", "model.critic_target:mc",
          "model.reward:gleu:0.7,bleu:0.3", "model.reward_unit:word", "model.known_reward:True"),
     ]
