@@ -40,6 +40,7 @@ class ActorCritic(Algorithm):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.options, self.critic_options = setup.read(ACOptions), setup.read(CriticOptions)
+        self.critic_options.refuse_branch_target()
         self.collector: Collector = Collector(setup)
         self.critics = CriticEnsemble.build(setup, self.critic_options, n_critics=1, tau=self.options.tau)
         self.delayed = TargetNetwork(self.actor.networks)

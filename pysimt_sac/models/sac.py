@@ -61,6 +61,8 @@ class SAC(Algorithm):
         options = self.options = setup.read(SACOptions)
         self.critic_options, self.branch_options = setup.read(CriticOptions), setup.read(BranchOptions)
         self.collector: Collector = Collector(setup)
+        if not self.branch_options.branch_states:
+            self.critic_options.refuse_branch_target()
         if self.critic_options.known_reward or self.branch_options.branch_states:
             self.collector.rewarder.refuse_learners()
         self.critics = CriticEnsemble.build(setup, self.critic_options, options.n_critics, options.tau)
@@ -106,6 +108,8 @@ class SAC(Algorithm):
             with torch.no_grad():
                 q_INA = known_NA + self.future_weight.value * critics.q_of_actions(readouts, policy.support)
             learns_N = ~policy.steps.of_sentences(held_out_B)
+            if stage.target == "branch" and experience.branches is not None:
+                learns_N = learns_N & experience.branches.mask_N(policy.steps)
             critic_loss = losses.critic_loss(q_IN[:, learns_N], target_N[learns_N])
             if experience.branches is not None:
                 learning = experience.branches, policy.steps, readouts, held_out_B, options.known_reward

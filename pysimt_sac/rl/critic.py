@@ -42,7 +42,12 @@ class Stage(NamedTuple):
     name: str
     trains_actor: bool
     critic_lr: float
-    monte_carlo: bool  # the critics' targets are Monte Carlo returns, not bootstrapped
+    target: str  # the critics': `td`, `mc` or `branch`
+
+    @property
+    def monte_carlo(self) -> bool:
+        """Whether the critics' targets are Monte Carlo returns, not bootstrapped."""
+        return self.target != "td"
 
 
 class Clip(NamedTuple):
@@ -66,8 +71,8 @@ class CriticOptions:
     critic_target: str = option(
         "td",
         "the critics' targets beside the actor: bootstrapped (`td`) or Monte Carlo returns (`mc`), which show at once "
-        "what a hypothesis's end costs",
-        choices=("td", "mc"),
+        "what a hypothesis's end costs; those of branched states only (`branch`)",
+        choices=("td", "mc", "branch"),
     )
     known_reward: bool = option(
         False, "Q(s,a) = r(s,a) + f(s,a): compute the reward of every word, and let the critics learn the future f only"
@@ -90,8 +95,14 @@ class CriticOptions:
     def stage(self, epoch: int) -> Stage:
         """The critics alone for `critic_pretrain_epochs`, then actor and critics."""
         if epoch <= self.critic_pretrain_epochs:
-            return Stage(ALONE, False, self.critic_pretrain_lr, self.critic_pretrain_target == "mc")
-        return Stage(WITH_ACTOR, True, self.critic_lr, self.critic_target == "mc")
+            return Stage(ALONE, False, self.critic_pretrain_lr, self.critic_pretrain_target)
+        return Stage(WITH_ACTOR, True, self.critic_lr, self.critic_target)
+
+    def refuse_branch_target(self) -> None:
+        """For algorithms, or settings of them, without branched rollouts."""
+        if self.critic_target == "branch":
+            todo = "use SACNMT with branch_states above 0, or critic_target: mc"
+            raise UserError("there are no branched states to learn from", "[model] critic_target: branch", todo)
 
 
 class Critic(nn.Module):

@@ -48,6 +48,12 @@ class Branches(NamedTuple):
         """Where the states are in the flat order of a batch's steps."""
         return steps.rows_of(self.positions_M(steps.shape[1]))
 
+    def mask_N(self, steps: Steps) -> Tensor:
+        """Which of a batch's steps are branched."""
+        mask_N = torch.zeros(len(steps), dtype=torch.bool, device=self.times_M.device)
+        mask_N[self.rows_M(steps)] = True
+        return mask_N
+
     def overwrite(self, q_INA: Tensor, steps: Steps) -> None:
         """Replace Q of the branched states by their words' returns, in place."""
         q_INA[:, self.rows_M(steps)] = self.returns_MK

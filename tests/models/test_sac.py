@@ -113,6 +113,16 @@ def test_critics_that_are_not_there_are_asked_for(actor, pysimt):
     assert "no run with critics is there" in outcome.error
 
 
+@pytest.mark.parametrize("model_type", ["SACNMT", "ACNMT", "ERACNMT"])
+def test_branches_cannot_teach_where_there_are_none(actor, pysimt, model_type):
+    toy, changes = actor
+    changes = [change for change in changes if not change.startswith("model.buffer_size")]
+    changes += [f"train.model_type:{model_type}", "model.critic_target:branch"]
+    outcome = pysimt("train", "-C", toy.config, *changes)
+    assert outcome.status == 2
+    assert "there are no branched states to learn from" in outcome.error
+
+
 def test_an_actor_is_asked_for_if_it_is_missing(toy, pysimt):
     outcome = pysimt("train", "-C", toy.config, *SAC, "train.pretrained_file:nowhere.ckpt")
     assert outcome.status == 2

@@ -156,10 +156,10 @@ def test_q_is_the_reward_plus_the_weighed_future_and_the_return_where_branched(m
     assert n_branched < len(rows_N)
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_the_critics_learn_the_future_or_all_of_the_return(model, monkeypatch, known):
+@pytest.mark.parametrize(("known", "target"), [(True, "mc"), (False, "mc"), (True, "branch")])
+def test_the_critics_learn_the_future_or_all_of_the_return(model, monkeypatch, known, target):
     """Both losses by hand: of taken words, and of the order of words within branched states."""
-    experience, sac = collect(model), make(model, critic_weight=1.0, known_reward=known, critic_target="mc")
+    experience, sac = collect(model), make(model, critic_weight=1.0, known_reward=known, critic_target=target)
     policy, branches = policy_at_choices(experience), experience.branches
     with torch.no_grad():
         readouts = sac.critics.readouts(experience, policy.steps)
@@ -169,7 +169,8 @@ def test_the_critics_learn_the_future_or_all_of_the_return(model, monkeypatch, k
     entropies_N = -(policy.log_pi_NA.exp() * policy.log_pi_NA).sum(1)
     returns_N = losses.soft_returns(rewards_N, entropies_N, policy.steps, gamma=1.0, alpha=0.1)
     known_N = rewards_N if known else torch.zeros_like(rewards_N)
-    expected = sum((taken_N + known_N - returns_N).square().mean() for taken_N in taken_IN)
+    learns = branches.rows_M(policy.steps) if target == "branch" else slice(None)
+    expected = sum((taken_N + known_N - returns_N)[learns].square().mean() for taken_N in taken_IN)
     for critic in range(2):
         for state, valid_K in enumerate(branches.valid_MK):
             future_K = branches.returns_MK[state] - (branches.rewards_MK[state] if known else 0.0)
