@@ -18,10 +18,14 @@ from pysimt_sac.files import read_lines
 
 HERE = Path(__file__).parent
 DATA, RUNS, REPORT = Path("data/demo"), Path("runs"), Path("runs/demo_report.html")
-SYSTEMS = {"MLE": "demo_mle", "SAC BLEU": "demo_sac_bleu", "SAC unsuper": "demo_sac_unsup"}
+SYSTEMS = {
+    "MLE": "demo_mle",
+    "MLE goes on": "demo_control",
+    "SAC BLEU": "demo_sac_bleu",
+    "SAC unsuper": "demo_sac_unsup",
+}
 ALL_SYSTEMS = {
     **SYSTEMS,
-    "MLE goes on": "demo_control",
     "Vine": "demo_vine",
     "REINFORCE": "demo_reinforce",
     "MIXER": "demo_mixer",
