@@ -38,12 +38,18 @@ class RunFolder:
     curves: dict[str, tuple[Point, ...]]
 
 
-def read_run(path: Path, search: str = "") -> RunFolder:
-    """Read a run's folder; `search` (gs, beam6, ...) selects among several translations of a split."""
+def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolder:
+    """Read a run's folder.
+
+    search: gs, beam6, ...: which of several translations of a split; data: where the files of its configuration are
+    now, if they have moved.
+    """
     if not path.is_dir():
         raise UserError("no such run folder", path, "training writes SAVE_PATH/CONFNAME[-SUFFIX]")
     checkpoint = newest_checkpoint(path)
     options = checkpoint_options(checkpoint)
+    if data is not None:
+        options["data"] = moved_data(options, data, path)
     splits = {
         key.removesuffix("_set"): SplitFiles(Path(files["src"]), Path(files["trg"]))
         for key, files in options["data"].items()
@@ -69,6 +75,17 @@ def checkpoint_options(path: Path) -> dict[str, Any]:
     from pysimt_sac.engine.checkpoint import load_checkpoint  # importing torch is slow
 
     return load_checkpoint(path).options
+
+
+def moved_data(options: dict[str, Any], folder: Path, run: Path) -> dict[str, Any]:
+    """The section `[data]` with the files that are now below a folder."""
+    from pysimt_sac.engine.data.moved_files import relocated  # importing torch is slow
+
+    found = {key: files for key, files in relocated(options, folder)["data"].items() if files}
+    if not found:
+        raise UserError(f"holds none of the files that {run} was trained and tested on", folder, "see --data")
+    moved = {key: {**options["data"][key], **files} for key, files in found.items() if "" not in files}
+    return {**options["data"], **moved}
 
 
 def read_curves(folder: Path, exp_id: str) -> dict[str, tuple[Point, ...]]:
