@@ -7,7 +7,7 @@ from pathlib import Path
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.data import ReportData, analyse
-from pysimt_sac.evaluation.report.figures import save_figure
+from pysimt_sac.evaluation.report.figure_files import save_figure
 from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
 from pysimt_sac.evaluation.report.page import TITLE, render_page
 from pysimt_sac.files import atomic_write, make_folder

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.report.figure_files import save_figure, standalone_svg
 from pysimt_sac.evaluation.report.figures import (
     Axis,
     Figure,
@@ -13,8 +14,6 @@ from pysimt_sac.evaluation.report.figures import (
     make_axis,
     number_label,
     round_step,
-    save_figure,
-    standalone_svg,
     svg,
     thin_out,
 )

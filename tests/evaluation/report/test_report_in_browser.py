@@ -115,12 +115,12 @@ def test_filter_by_ambiguous_word(page):
     assert page.run(SHOWN) == list(range(0, 200, 10))
 
 
-@pytest.mark.parametrize("sort", ["+4", "-4", "s0"])
+@pytest.mark.parametrize("sort", ["gain:fifth", "loss:fifth", "score:base"])
 def test_sort_by_improvement(page, data, sort):
     change(page, "sort", sort)
     scores = data.sets[0].browser["scores"]
     gain = [new - old for new, old in zip(scores[4], scores[0], strict=True)]
-    values = {"+4": [-value for value in gain], "-4": gain, "s0": scores[0]}[sort]
+    values = {"gain": [-value for value in gain], "loss": gain, "score": scores[0]}[sort.split(":")[0]]
     shown = page.run(SHOWN)
     assert [values[line] for line in shown] == pytest.approx(sorted(values)[:20])
 
