@@ -38,7 +38,7 @@ def find_provenance(systems: Sequence[ReportSystem]) -> Provenance | None:
         return None
     rows = tuple(run_row(system.name, run) for system in known for run in system.runs)
     firsts = {number for number, row in enumerate(rows) if number == 0 or row[0] != rows[number - 1][0]}
-    words = frozenset(range(1, len(RUN_HEADER)))
+    words = frozenset(set(range(1, len(RUN_HEADER))) - {RUN_HEADER.index("of update"), RUN_HEADER.index("trained")})
     warnings = {
         f"{system.name} ({run.path.resolve().name})": run.log.warnings
         for system in known
@@ -68,7 +68,7 @@ def run_row(system: str, run: RunFolder) -> tuple[str, ...]:
         UNKNOWN if update is None else f"{update:,}" + (f" of {last:,.0f}" if last is not None else ""),
         validation or UNKNOWN,
         when,
-        log.software or UNKNOWN,
+        log.software.removeprefix("embedded engine of ") or UNKNOWN,
     )
 
 
