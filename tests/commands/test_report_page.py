@@ -86,7 +86,7 @@ def test_where_each_system_comes_from(made):
         best = next(run.glob("*.best.bleu.ckpt")).resolve().name
         assert shown["checkpoint"] == best
         assert re.fullmatch(r"\d+ of \d+", shown["of update"])
-        assert shown["software"] == re.search(r"Host: embedded engine of (.*)", log)[1]
+        assert f"trained with {re.search(r'Host: embedded engine of (.*)', log)[1]}</li>" in section(made, "runs")
     assert actor["trained"].startswith(re.match(r"[\d-]+ \d\d:\d\d", next(made.actor.glob("*.log")).read_text())[0])
 
 
@@ -95,7 +95,9 @@ def test_the_commit_is_recorded(made):
         pytest.skip("this is no clone of the repository")
     words = ["git", "-C", str(ROOT), "describe", "--always", "--exclude=*"]
     commit = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
-    assert f"(commit {commit}" in cells(made, "MLE")["software"]
+    assert re.search(
+        rf"<li>MLE \(toy\), RL \(toy-rl\): trained with pysimt_sac \S+ \(commit {commit}", section(made, "runs")
+    )
     assert f"(commit {commit}" in re.search(r"<footer>.*?</footer>", made.text)[0]
 
 

@@ -203,8 +203,9 @@ def provenance_part(data: ReportData) -> str:
     found = data.provenance
     if found is None:
         return ""
-    parts = [as_html(found.runs, "Runs: the checkpoints that are translated with, and how they were trained")]
-    parts.append(notes_list(RUN_NOTES))
+    parts = [as_html(found.runs, "The best checkpoint of each run, and how it was trained")]
+    software = (f"{', '.join(names)}: trained with {each}" for each, names in found.software.items())
+    parts.append(notes_list((*RUN_NOTES, *software)))
     for name, warnings in found.warnings.items():
         entries = "".join(f"<li>{escape(warning)}</li>" for warning in warnings)
         is_open = " open" if len(warnings) <= MOST_WARNINGS else ""

@@ -10,7 +10,7 @@ from pysimt_sac.evaluation.report.layout import Table
 from pysimt_sac.evaluation.report.run_folder import RunFolder
 
 RUN_HEADER = (
-    "system", "run", "model", "seed", "starts from", "checkpoint", "of update", "validation", "trained", "software",
+    "system", "run", "model", "seed", "starts from", "checkpoint", "of update", "validation", "trained",
 )  # fmt: skip
 UNKNOWN = "not recorded"
 # The table of runs has these, and places on a disk are not what makes a difference.
@@ -20,12 +20,13 @@ SECTIONS = ("train", "model", "data", "vocabulary")
 
 @dataclass(frozen=True)
 class Provenance:
-    """The runs, the warnings of their logs by system and run, and two tables of settings.
+    """The runs, the software that trained them, the warnings of their logs by system and run, and their settings.
 
     differing: what systems have set differently; defaults: what only some models know, and no configuration sets.
     """
 
     runs: Table
+    software: dict[str, tuple[str, ...]]
     warnings: dict[str, tuple[str, ...]]
     differing: Table | None
     defaults: Table | None
@@ -39,14 +40,13 @@ def find_provenance(systems: Sequence[ReportSystem]) -> Provenance | None:
     rows = tuple(run_row(system.name, run) for system in known for run in system.runs)
     firsts = {number for number, row in enumerate(rows) if number == 0 or row[0] != rows[number - 1][0]}
     words = frozenset(set(range(1, len(RUN_HEADER))) - {RUN_HEADER.index("of update"), RUN_HEADER.index("trained")})
-    warnings = {
-        f"{system.name} ({run.path.resolve().name})": run.log.warnings
-        for system in known
-        for run in system.runs
-        if run.log.warnings
-    }
+    named = {f"{system.name} ({run.path.resolve().name})": run for system in known for run in system.runs}
+    used = {name: run.log.software.removeprefix("embedded engine of ") or UNKNOWN for name, run in named.items()}
+    software = {each: tuple(name for name, own in used.items() if own == each) for each in used.values()}
+    warnings = {name: run.log.warnings for name, run in named.items() if run.log.warnings}
     differing, defaults = compare_settings(known) if len(known) > 1 else (None, None)
-    return Provenance(Table(RUN_HEADER, rows, rules=frozenset(firsts), words=words), warnings, differing, defaults)
+    runs = Table(RUN_HEADER, rows, rules=frozenset(firsts), words=words)
+    return Provenance(runs, software, warnings, differing, defaults)
 
 
 def run_row(system: str, run: RunFolder) -> tuple[str, ...]:
@@ -68,7 +68,6 @@ def run_row(system: str, run: RunFolder) -> tuple[str, ...]:
         UNKNOWN if update is None else f"{update:,}" + (f" of {last:,.0f}" if last is not None else ""),
         validation or UNKNOWN,
         when,
-        log.software.removeprefix("embedded engine of ") or UNKNOWN,
     )
 
 
