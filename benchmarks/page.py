@@ -12,7 +12,7 @@ from tests.evaluation.report.browser import CHROMIUM, Browser, change
 from tests.evaluation.report.reporting import make_report
 
 CHANGES = {"filter by a word": ("query", "ufer", ""), "filter by an ambiguous word": ("word", "=bank", "")}
-CHANGES |= {"sort by improvement": ("sort", "+4", "line"), "sort by score": ("sort", "s0", "line")}
+CHANGES |= {"sort by improvement": ("sort", "gain:fifth", "line"), "sort by score": ("sort", "score:base", "line")}
 
 
 def main() -> None:

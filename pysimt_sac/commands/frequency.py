@@ -12,7 +12,7 @@ from pysimt_sac.evaluation.lexical.frequency import (
     analyse_frequency,
 )
 from pysimt_sac.evaluation.report.data import frequency_figure
-from pysimt_sac.evaluation.report.figures import save_figure
+from pysimt_sac.evaluation.report.figure_files import save_figure
 from pysimt_sac.evaluation.report.tables import frequency_table
 from pysimt_sac.evaluation.scoring.texts import check_texts, read_text
 from pysimt_sac.files import stream_lines

@@ -7,7 +7,7 @@ from pathlib import Path
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.data import ReportData, analyse
-from pysimt_sac.evaluation.report.figures import save_figure
+from pysimt_sac.evaluation.report.figure_files import save_figure
 from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
 from pysimt_sac.evaluation.report.page import TITLE, render_page
 from pysimt_sac.files import atomic_write, make_folder
@@ -35,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         files.add_argument(
             option, action="append", default=[], metavar="SPLIT=FILE", help=f"{meaning} of a test set; may be repeated"
         )
+    files.add_argument(
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        help="where the runs' files are now, if they have moved: each is looked for below it by its last parts",
+    )
     files.add_argument("--train", type=Path, metavar="FILE", help="training text, target side, without BPE")
     options.add_measure_argument(parser)
     options.add_metric_arguments(parser)
@@ -72,6 +78,7 @@ def make_request(args: argparse.Namespace) -> ReportRequest:
         ambiguous=by_split(args.mlt, "--mlt"),
         training=args.train,
         search=args.search,
+        data=args.data,
     )
 
 

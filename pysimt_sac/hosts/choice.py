@@ -5,7 +5,7 @@ import importlib.util
 import os
 from pathlib import Path
 
-from pysimt_sac import __version__
+from pysimt_sac.engine.version import full_version
 from pysimt_sac.errors import UserError
 
 CHOICES = ("auto", "embedded", "pysimt")
@@ -37,7 +37,7 @@ def name() -> str:
 def describe() -> str:
     """The host and its version."""
     if name() == "embedded":
-        return f"embedded engine of pysimt_sac {__version__}"
+        return f"embedded engine of pysimt_sac {full_version()}"
     import pysimt
 
-    return f"pysimt {pysimt.__version__} with pysimt_sac {__version__}"
+    return f"pysimt {pysimt.__version__} with pysimt_sac {full_version()}"

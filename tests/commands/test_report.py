@@ -53,6 +53,24 @@ def test_one_line_is_enough(run, toy, tmp_path, capsys):
     ElementTree.parse(tmp_path / "figures" / "frequency-test.svg")
 
 
+def test_a_run_whose_data_has_moved(run, toy, tmp_path, capsys):
+    (tmp_path / "elsewhere").mkdir()
+    for path in (*toy.folder.glob("*.src"), *toy.folder.glob("*.trg")):
+        path.rename(tmp_path / "elsewhere" / path.name)
+    page, words = tmp_path / "report.html", ["report", str(run), *QUICK]
+    assert main_sac([*words, "--out", str(page)]) == 2
+    assert "test.trg: no such file (if the data has moved, say where it is now: --data" in capsys.readouterr().err
+    assert main_sac([*words, "--out", str(page), "--data", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere: no such folder" in capsys.readouterr().err
+    assert main_sac([*words, "--out", str(page), "--data", str(run)]) == 2
+    assert "holds none of the files that" in capsys.readouterr().err
+    assert not page.exists()
+    assert main_sac([*words, "--out", str(page), "--data", str(tmp_path / "elsewhere")]) == 0
+    (one,) = page_data(page)["sets"]
+    assert one["source"] == (tmp_path / "elsewhere/test.src").read_text().splitlines()
+    assert 'id="frequency"' in page.read_text(encoding="utf-8")  # the training text has been found, too
+
+
 def test_outputs_without_runs(write, folder, capsys):
     write("base.out", {"mann": "junge", "hut": "mütze"})
     write("new.out", {"mann": "junge"})
@@ -72,7 +90,7 @@ def test_a_copy_of_the_baseline_is_called_identical(write, folder):
     arguments = ["report", "--hyp", "base:x=base.out", "--hyp", "copy:x=copy.out", "--src", "x=src.en"]
     assert main_sac([*arguments, "--ref", "x=ref.de", "--mlt", "x=words.tsv", "--out", "r.html", *QUICK]) == 0
     page = (folder / "r.html").read_text(encoding="utf-8")
-    assert page.count("<td>identical to base</td>") == 4  # BLEU, chrF, LTA, ALI
+    assert page.count(">identical to base</td>") == 4  # BLEU, chrF, LTA, ALI
     assert "1.0000" not in page
 
 

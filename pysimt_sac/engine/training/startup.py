@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from pysimt_sac import __version__
 from pysimt_sac.engine.checkpoint import state_fits
 from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions, defaults
 from pysimt_sac.engine.config.values import plain
 from pysimt_sac.engine.data.corpus import ParallelCorpus
 from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.engine.training.runs import Run
+from pysimt_sac.engine.version import full_version
 
 SHOWN_ELSEWHERE = ("model_type", "pretrained_file", "seed", "direction")
 
@@ -38,7 +38,7 @@ def describe_finished(run: Run, options: TrainOptions) -> str:
 def describe_host(device: torch.device) -> str:
     """The software and the machine, as far as results depend on them."""
     return (
-        f"Host: embedded engine of pysimt_sac {__version__}, torch {torch.__version__}, "
+        f"Host: embedded engine of pysimt_sac {full_version()}, torch {torch.__version__}, "
         f"Python {platform.python_version()}, {device} with {torch.get_num_threads()} threads"
     )
 

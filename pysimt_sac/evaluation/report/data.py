@@ -1,6 +1,5 @@
 """The numbers and figures of a report."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,30 +14,14 @@ from pysimt_sac.evaluation.lexical.frequency import (
     SentenceGroup,
     analyse_frequency,
 )
-from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, Series, system_style, thin_out
-from pysimt_sac.evaluation.report.input import ReportInput, ReportSet, ReportSystem
+from pysimt_sac.evaluation.report.curves import curve_figures
+from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, NamedFigure, Series, file_name, system_style
+from pysimt_sac.evaluation.report.input import ReportInput, ReportSet
+from pysimt_sac.evaluation.report.provenance import Provenance, find_provenance
 from pysimt_sac.evaluation.scoring.comparison import Comparison, System, compare_systems
 from pysimt_sac.evaluation.scoring.metrics import CorpusMetric
 from pysimt_sac.evaluation.scoring.sentences import sentence_scores
 from pysimt_sac.evaluation.scoring.significance import Resampling
-
-# Titles of the curves that every run has, in the order of the page. The others are the algorithm's own.
-CURVES = {
-    "epoch_LOSS": "Training loss, mean of each epoch",
-    "train_LOSS": "Training loss",
-    "gradient_norm": "Gradient norm",
-    "lr": "Learning rate",
-}
-
-
-@dataclass(frozen=True)
-class NamedFigure:
-    """A figure with its section, file name and caption on the page."""
-
-    section: str
-    file: str
-    figure: Figure
-    caption: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +46,18 @@ class ReportData:
     measure: str
     sets: tuple[SetReport, ...]
     curves: tuple[NamedFigure, ...]
+    provenance: Provenance | None = None
+
+    def is_identical(self, number: int) -> bool:
+        """Whether a system has the baseline's hypotheses on every test set."""
+        name = self.systems[number]
+        found = [
+            system.against_baseline
+            for test_set in self.sets
+            for system in test_set.comparison.metrics[0].systems
+            if system.system == name
+        ]
+        return number > 0 and bool(found) and all(against and against.identical for against in found)
 
     def figures(self) -> list[NamedFigure]:
         """All figures of the report."""
@@ -81,6 +76,7 @@ def analyse(
         measure=measure,
         sets=tuple(analyse_set(test_set, given, metrics, resampling, measure) for test_set in given.sets),
         curves=tuple(curve_figures(given.systems)),
+        provenance=find_provenance(given.systems),
     )
 
 
@@ -119,6 +115,7 @@ def browser_data(test_set: ReportSet, systems: Sequence[System], measure: str) -
     return {
         "name": test_set.name,
         "systems": [system.name for system in systems],
+        "identical": [number > 0 and lines == outputs[0] for number, lines in enumerate(outputs)],
         "source": list(test_set.source),
         "reference": list(test_set.reference.lines),
         "outputs": [list(lines) for lines in outputs],
@@ -156,43 +153,3 @@ def frequency_figure(analysis: FrequencyAnalysis, group: SentenceGroup, systems:
         ),
         log_y=True,
     )
-
-
-def curve_figures(systems: Sequence[ReportSystem]) -> list[NamedFigure]:
-    """A figure for each curve: validation, training, and the algorithm's diagnostics."""
-    names = dict.fromkeys(name for system in systems for run in system.runs for name in run.curves)
-    validation = [name for name in names if name.startswith("val_")]
-    training = [name for name in CURVES if name in names]
-    own = [name for name in names if name not in validation and name not in training]
-    figures = []
-    for section, members in (("validation", validation), ("training", training), ("health", own)):
-        for name in members:
-            title = curve_title(name)
-            figure = Figure(title, "updates", "", tuple(curve_series(systems, name)))
-            figures.append(NamedFigure(section, f"curve-{file_name(name)}", figure, title))
-    return figures
-
-
-def curve_title(name: str) -> str:
-    """A curve's title."""
-    if name in CURVES:
-        return CURVES[name]
-    if name.startswith("val_"):
-        return f"Validation {name.removeprefix('val_').replace('LOSS', 'loss')}"
-    plain = name.removeprefix("rl_").removeprefix("train_").replace("_", " ")
-    return plain[:1].upper() + plain[1:]
-
-
-def curve_series(systems: Sequence[ReportSystem], name: str) -> list[Series]:
-    """One line for each run that has the curve; runs of a system share a style."""
-    return [
-        Series(system.name, tuple(thin_out(run.curves[name])), system_style(number))
-        for number, system in enumerate(systems)
-        for run in system.runs
-        if name in run.curves
-    ]
-
-
-def file_name(name: str) -> str:
-    """A safe file name."""
-    return re.sub(r"[^\w-]+", "-", name)

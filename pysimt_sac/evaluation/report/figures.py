@@ -1,17 +1,14 @@
-"""Line charts: SVG, which needs nothing, and PNG by matplotlib.
+"""Line charts as SVG.
 
 The SVG has classes (`s0`, `s1`, ...) instead of colours, so that the page can style it for light and dark mode.
-`standalone_svg` includes the styles.
 """
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_write
+from itertools import pairwise
 
 Point = tuple[float, float]
 
@@ -37,18 +34,38 @@ class Series:
 
 @dataclass(frozen=True)
 class Figure:
-    """Lines in one chart. With `log_y`, the y axis is log(1 + y), which includes 0."""
+    """Lines in one chart. With `log_y`, the y axis is log(1 + y), which includes 0.
+
+    guide: a value worth comparing with, drawn as a thin line.
+    """
 
     title: str
     x_label: str
     y_label: str
     series: tuple[Series, ...]
     log_y: bool = False
+    guide: float | None = None
 
     def style_of(self, number: int) -> int:
         """The style of a line, by default its number."""
         style = self.series[number].style
         return (number if style is None else style) % STYLES
+
+
+@dataclass(frozen=True)
+class NamedFigure:
+    """A figure with its section, file name, caption and explanation on the page."""
+
+    section: str
+    file: str
+    figure: Figure
+    caption: str
+    note: str = ""
+
+
+def file_name(name: str) -> str:
+    """A safe file name."""
+    return re.sub(r"[^\w-]+", "-", name)
 
 
 def system_style(number: int) -> int:
@@ -84,6 +101,12 @@ class Axis:
         first = math.ceil(self.low / step - 1e-9)
         return [number * step for number in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
+    def labels(self) -> list[tuple[str, float]]:
+        """Ticks as text, and their coordinates."""
+        ticks = self.ticks()
+        texts = [number_label(tick) for tick in ticks] if self.log else tick_labels(ticks)
+        return [(text, self.place(tick)) for text, tick in zip(texts, ticks, strict=True)]
+
 
 def round_step(step: float) -> float:
     """The smallest 1, 2 or 5 times a power of ten that is not below `step`."""
@@ -91,15 +114,20 @@ def round_step(step: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * (1 - 1e-9))
 
 
-def make_axis(values: Iterable[float], start: float, end: float, log: bool = False) -> Axis:
-    """An axis that includes all values."""
+def make_axis(values: Iterable[float], start: float, end: float, log: bool = False, margin: float = 0.0) -> Axis:
+    """An axis that includes all values.
+
+    margin: free space at both ends, in parts of their range.
+    """
     found = list(values)
     low, high = (min(found), max(found)) if found else (0.0, 1.0)
     if log:
         low = 0.0
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
-        margin = abs(high) / 10 or 1.0
-        low, high = (low, high + margin) if log else (low - margin, high + margin)
+        around = abs(high) / 10 or 1.0
+        low, high = (low, high + around) if log else (low - around, high + around)
+    elif not log:
+        low, high = low - margin * (high - low), high + margin * (high - low)
     return Axis(low, high, start, end, log)
 
 
@@ -117,6 +145,17 @@ def number_label(value: float) -> str:
     if abs(value) >= 1e4:
         return f"{value / 1e3:g}k"
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def tick_labels(ticks: Sequence[float]) -> list[str]:
+    """Numbers with as many decimals as tell them apart: 86.95, 87.00, 87.05."""
+    step = min((abs(second - first) for first, second in pairwise(ticks)), default=0.0)
+    largest = max(map(abs, ticks), default=0.0)
+    if not step or step < 1e-6:
+        return [number_label(value) for value in ticks]
+    unit, sign = (1e6, "M") if largest >= 1e6 else (1e3, "k") if largest >= 1e4 else (1.0, "")
+    decimals = max(0, -math.floor(math.log10(step / unit) + 1e-9))
+    return [f"{value / unit:.{decimals}f}{sign}" if value else "0" for value in ticks]
 
 
 def thin_out(points: Sequence[Point], most: int = 400) -> list[Point]:
@@ -145,36 +184,44 @@ def tag(name: str, text: str = "", **attributes: object) -> str:
 def svg(figure: Figure) -> str:
     """The figure as an SVG element, to be styled by the page."""
     drawn = [(figure.style_of(number), finite(line.points)) for number, line in enumerate(figure.series)]
-    x_axis = make_axis((x for _, points in drawn for x, _ in points), LEFT, WIDTH - RIGHT)
-    y_axis = make_axis((y for _, points in drawn for _, y in points), HEIGHT - BOTTOM, TOP, figure.log_y)
+    x_axis = make_axis([0.0, *(x for _, points in drawn for x, _ in points)], LEFT, WIDTH - RIGHT)
+    heights = [y for _, points in drawn for _, y in points]
+    guide = [figure.guide] if figure.guide is not None else []
+    y_axis = make_axis([*heights, *guide], HEIGHT - BOTTOM, TOP, figure.log_y, margin=0.04)
     label = html.escape(f"{figure.title}: {', '.join(dict.fromkeys(line.name for line in figure.series))}")
     parts = [
         f'<svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" '
-        f'aria-label="{label}">',
+        f'aria-label="{label}" data-x="{html.escape(figure.x_label)}">',
         *frame(figure, x_axis, y_axis),
+        *(line_across("guide", y_axis.place(value)) for value in guide),
     ]
-    for style, points in drawn:
+    for line, (style, points) in zip(figure.series, drawn, strict=True):
+        # What a pointer shows: the values themselves, since places are rounded.
+        shown = {"data_name": line.name, "data_values": " ".join(f"{x:.7g},{y:.5g}" for x, y in points)}
         if len(points) == 1:
             (x, y), *_ = points
-            parts.append(tag("circle", class_=f"dot s{style}", cx=x_axis.place(x), cy=y_axis.place(y), r=4))
+            parts.append(tag("circle", class_=f"dot s{style}", cx=x_axis.place(x), cy=y_axis.place(y), r=4, **shown))
         elif points:
             places = " ".join(f"{x_axis.place(x):.1f},{y_axis.place(y):.1f}" for x, y in points)
-            parts.append(tag("polyline", class_=f"line s{style}", points=places))
+            parts.append(tag("polyline", class_=f"line s{style}", points=places, **shown))
     return "".join([*parts, "</svg>"])
+
+
+def line_across(look: str, place: float) -> str:
+    """A horizontal line through the whole chart."""
+    return tag("line", class_=look, x1=LEFT, x2=WIDTH - RIGHT, y1=place, y2=place)
 
 
 def frame(figure: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
     """Axes, ticks and labels."""
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     parts = []
-    for value in y_axis.ticks():
-        place = y_axis.place(value)
-        parts.append(tag("line", class_="grid", x1=LEFT, x2=right, y1=place, y2=place))
-        parts.append(tag("text", number_label(value), x=LEFT - 6, y=place + 4, text_anchor="end"))
-    for value in x_axis.ticks():
-        place = x_axis.place(value)
+    for label, place in y_axis.labels():
+        parts.append(line_across("grid", place))
+        parts.append(tag("text", label, x=LEFT - 6, y=place + 4, text_anchor="end"))
+    for label, place in x_axis.labels():
         parts.append(tag("line", class_="axis", x1=place, x2=place, y1=bottom, y2=bottom + 4))
-        parts.append(tag("text", number_label(value), x=place, y=bottom + 17, text_anchor="middle"))
+        parts.append(tag("text", label, x=place, y=bottom + 17, text_anchor="middle"))
     parts.append(tag("polyline", class_="axis", points=f"{LEFT:g},{TOP:g} {LEFT:g},{bottom:g} {right:g},{bottom:g}"))
     parts.append(tag("text", figure.x_label, x=(LEFT + right) / 2, y=HEIGHT - 8, text_anchor="middle"))
     turned = f"translate(13 {(TOP + bottom) / 2:g}) rotate(-90)"
@@ -189,69 +236,3 @@ def line_styles() -> str:
         rules.append(f".s{number}{{stroke:{colour}{f';stroke-dasharray:{dash}' if dash else ''}}}")
         rules.append(f".dot.s{number}{{fill:{colour}}}")
     return "\n".join(rules)
-
-
-def standalone_svg(figure: Figure) -> str:
-    """An SVG file with title, legend and styles."""
-    style = (
-        "text{font:12px sans-serif;fill:#222}.title{font-weight:bold}.line,.axis{fill:none;stroke-width:1.8}"
-        ".axis{stroke:#444;stroke-width:1}.grid{stroke:#ddd}" + line_styles()
-    )
-    row = 18.0
-    legend_height = row * len(figure.series) + 8
-    total = HEIGHT + 26 + legend_height
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {total:g}" width="{WIDTH * 1.5:g}">',
-        f"<style>{style}</style>",
-        tag("rect", width=WIDTH, height=total, fill="white"),
-        tag("text", figure.title, class_="title", x=8, y=17),
-        f'<svg y="26" width="{WIDTH:g}" height="{HEIGHT:g}">{svg(figure)}</svg>',
-    ]
-    for number, line in enumerate(figure.series):
-        place = 26 + HEIGHT + row * (number + 0.5)
-        look = f"line s{figure.style_of(number)}"
-        parts.append(tag("line", class_=look, x1=LEFT, x2=LEFT + 30, y1=place, y2=place))
-        parts.append(tag("text", line.name, x=LEFT + 38, y=place + 4))
-    return "".join([*parts, "</svg>\n"])
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as .svg or .png, by the file's ending."""
-    match path.suffix.lower():
-        case ".svg":
-            with atomic_write(path) as stream:
-                stream.write(standalone_svg(figure))
-        case ".png":
-            save_png(figure, path)
-        case _:
-            raise UserError("figures are written as .svg or .png", path, "choose one of these endings")
-
-
-def save_png(figure: Figure, path: Path) -> None:
-    """Draw with matplotlib."""
-    try:
-        from matplotlib.figure import Figure as Canvas
-    except ImportError as error:
-        todo = "pip install 'pysimt_sac[figures]', or write an .svg, which needs nothing"
-        raise UserError("a PNG needs matplotlib, which is not installed", path, todo) from error
-    canvas = Canvas(figsize=(7, 4.5), layout="constrained")
-    axes = canvas.subplots()
-    for number, line in enumerate(figure.series):
-        style, points = figure.style_of(number), finite(line.points)
-        dash = tuple(map(float, DASHES[style].split()))
-        axes.plot(
-            [x for x, _ in points],
-            [math.log1p(y) if figure.log_y else y for _, y in points],
-            color=COLOURS[style],
-            linestyle=(0, dash) if dash else "-",
-            marker="o" if len(points) == 1 else "",
-            label=line.name,
-        )
-    if figure.log_y:
-        ticks = make_axis((y for line in figure.series for _, y in finite(line.points)), 0, 1, log=True).ticks()
-        axes.set_yticks([math.log1p(tick) for tick in ticks], [number_label(tick) for tick in ticks])
-    axes.set(xlabel=figure.x_label, ylabel=figure.y_label, title=figure.title)
-    axes.grid(axis="y", alpha=0.3)
-    axes.legend()
-    with atomic_write(path, "wb") as stream:
-        canvas.savefig(stream, format="png", dpi=150)

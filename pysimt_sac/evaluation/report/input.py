@@ -10,7 +10,7 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.lexical.accuracy import Case, read_cases
 from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
 from pysimt_sac.evaluation.scoring.texts import NamedText, check_lengths, check_runs, check_texts, read_text
-from pysimt_sac.files import stream_lines
+from pysimt_sac.files import kind_of, stream_lines
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class ReportRequest:
 
     runs: (system, run folder); several runs of one system have the same name; outputs: hypothesis files by
     (system, split), instead of those in run folders; sources, references, ambiguous: files by split, instead of those
-    of the first run's configuration; training: the training text, target side; search: gs, beam6, ...
+    of the first run's configuration; training: the training text, target side; search: gs, beam6, ...; data: the folder
+    that the files of the runs' configurations are in now, if they have moved
     """
 
     runs: tuple[tuple[str, Path], ...] = ()
@@ -29,6 +30,7 @@ class ReportRequest:
     ambiguous: dict[str, Path] = field(default_factory=dict)
     training: Path | None = None
     search: str = ""
+    data: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ def read_systems(request: ReportRequest) -> list[ReportSystem]:
     """The systems in the order of the request, those with runs first."""
     names = dict.fromkeys([*(name for name, _ in request.runs), *(name for name, _ in request.outputs)])
     return [
-        ReportSystem(name, tuple(read_run(path, request.search) for own, path in request.runs if own == name))
+        ReportSystem(
+            name, tuple(read_run(path, request.search, request.data) for own, path in request.runs if own == name)
+        )
         for name in names
     ]
 
@@ -130,6 +134,13 @@ def read_set(
         hint = f"give --src {split}=FILE and --ref {split}=FILE"
         warnings.append(f"{split}: left out, because its source and reference are unknown ({hint})")
         return None
+    for path, given, option in (
+        (reference_path, request.references, "--ref"),
+        (source_path, request.sources, "--src"),
+    ):
+        if split not in given and not kind_of(path):
+            todo = f"if the data has moved, say where it is now: --data FOLDER, or {option} {split}=FILE"
+            raise UserError("no such file", path, todo)
     reference = read_text(reference_path, "reference")
     reference = NamedText(reference.name, tuple(filters(reference.lines)), reference.path)
     source = read_text(source_path, "source")
@@ -162,7 +173,7 @@ def training_words(request: ReportRequest, first_run: RunFolder | None, warnings
     if path is None and first_run and "train" in first_run.splits:
         path, filters = first_run.splits["train"].target, first_run.filters
         if not path.is_file():
-            warnings.append(f"{path}: no such training text; no frequency analysis (see --train)")
+            warnings.append(f"{path}: no such training text; no frequency analysis (see --data and --train)")
             return None
     if path is None:
         return None

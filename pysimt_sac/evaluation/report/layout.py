@@ -21,10 +21,16 @@ LATEX_ESCAPES = str.maketrans(
     }
 )
 
+LONG_WORD = re.compile(r"[^\s<>]{14,}")  # such as a file's name: it may be wrapped after some signs
+NOTHING = ("", "-")  # cells that a phone leaves out
+
 
 @dataclass(frozen=True)
 class Table:
-    """A table. The first `left` columns are left-aligned; there is a rule before each row in `rules`."""
+    """A table. The first `left` columns are left-aligned; there is a rule before each row in `rules`.
+
+    words: further columns that hold words, not figures: left-aligned and wrapped in HTML.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -33,6 +39,7 @@ class Table:
     rules: frozenset[int] = frozenset()
     bold: frozenset[tuple[int, int]] = frozenset()
     notes: tuple[str, ...] = ()
+    words: frozenset[int] = frozenset()
 
 
 def best_cells(
@@ -129,23 +136,39 @@ def as_latex(table: Table) -> str:
 
 
 def as_html(table: Table, caption: str, heading: Callable[[str], str] = escape) -> str:
-    """A table that scrolls on narrow screens, without title and notes; `heading` renders the first cell of a row."""
+    """A table without title and notes; `heading` renders the first cell of a row.
 
-    def element(column: int, cell: str, scope: str) -> str:
-        left = ' class="left"' if column < table.left else ""
-        return f'<th scope="{scope}"{left}>{cell}</th>' if scope else f"<td{left}>{cell}</td>"
-
-    top = "".join(element(column, escape(cell), "col") for column, cell in enumerate(table.header))
+    Cells know their column's name: on a phone, where rows are paragraphs, it stands before them. The roles keep the
+    table one for assistive technology in that layout, too.
+    """
+    top = "".join(html_cell(table, column, escape(cell), is_top=True) for column, cell in enumerate(table.header))
     body = []
     for row in range(len(table.rows)):
         cells = marked_cells(table, row, escape, "<b>{}</b>")
         cells[0] = heading(table.rows[row][0])
-        shown = (element(column, cell, "row" if column == table.left - 1 else "") for column, cell in enumerate(cells))
         rule = ' class="rule"' if row in table.rules else ""
-        body.append(f"<tr{rule}>{''.join(shown)}</tr>")
-    inside = f"<caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody>"
-    label = escape(f"Table: {caption}")
-    return f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>{inside}</table></div>'
+        shown = "".join(html_cell(table, column, cell) for column, cell in enumerate(cells))
+        body.append(f'<tr role="row"{rule}>{shown}</tr>')
+    inside = f'<caption>{escape(caption)}</caption><thead role="rowgroup"><tr role="row">{top}</tr></thead>'
+    inside += f'<tbody role="rowgroup">{"".join(body)}</tbody>'
+    around = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(f"Table: {caption}")}">'
+    return f'{around}<table role="table">{inside}</table></div>'
+
+
+def html_cell(table: Table, column: int, cell: str, is_top: bool = False) -> str:
+    """A cell, or the heading of a row or column."""
+    is_text, is_wrapped = column < table.left or column in table.words, column in table.words and not is_top
+    names = {"left": is_text, "words": is_wrapped, "none": cell in NOTHING}
+    look = " ".join(name for name, applies in names.items() if applies)
+    look = f' class="{look}"' if look else ""
+    if is_top:
+        return f'<th scope="col" role="columnheader"{look}>{cell}</th>'
+    if column == table.left - 1:
+        return f'<th scope="row" role="rowheader"{look}>{cell}</th>'
+    label = f' data-label="{escape(table.header[column])}"' if column >= table.left else ""
+    if is_wrapped:
+        cell = LONG_WORD.sub(lambda word: re.sub(r"([_/-])", r"\1<wbr>", word[0]), cell)
+    return f'<td role="cell"{look}{label}>{cell}</td>'
 
 
 def split_stars(cell: str) -> tuple[str, str]:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from importlib import resources
 
-from pysimt_sac import __version__
+from pysimt_sac.engine.version import full_version
 from pysimt_sac.evaluation.lexical.accuracy import LexicalComparison
 from pysimt_sac.evaluation.lexical.frequency import REFERENCE
-from pysimt_sac.evaluation.report.data import NamedFigure, ReportData
-from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, line_styles, svg, system_style
+from pysimt_sac.evaluation.report.data import ReportData
+from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, NamedFigure, line_styles, svg, system_style
 from pysimt_sac.evaluation.report.layout import as_html
 from pysimt_sac.evaluation.report.tables import (
     COMPARISON_COLUMNS,
@@ -26,7 +26,15 @@ from pysimt_sac.evaluation.report.tables import (
 )
 
 TITLE = "Translation report"
-CURVE_SECTIONS = {"validation": "Validation", "training": "Training", "health": "Diagnostics of the algorithm"}
+STYLES = ("page.css", "tables.css", "browser.css")
+SCRIPTS = ("charts.js", "marking.js", "view.js", "browser.js")
+CURVE_SECTIONS = {"validation": "Validation", "training": "Training", "diagnostics": "Diagnostics of the algorithm"}
+MOST_WARNINGS = 5  # of a run that are shown unasked
+RUN_NOTES = (
+    "checkpoint: the best of the run by its first validation metric, which `translate RUN` uses; of update: when it "
+    "was saved, of all the run's updates; at update 0 it is the starting point, and training has gained nothing",
+    "-: the model has no such setting. Paths are shown by their last parts.",
+)
 FREQUENCY_FIGURES = (
     "Figures: P percent of a text's words have at most this training frequency. A lower curve means rarer words."
 )
@@ -34,8 +42,8 @@ FREQUENCY_FIGURES = (
 
 def render_page(data: ReportData, title: str = TITLE) -> str:
     """The whole page."""
-    style = page_file("report.css") + line_styles()
-    script = page_file("report.js")
+    style = joined(STYLES) + line_styles()
+    script = f'(() => {{\n"use strict";\n{joined(SCRIPTS)}}})();\n'
     content = json.dumps(
         {"measure": data.measure, "sets": [test_set.browser for test_set in data.sets]},
         ensure_ascii=False,
@@ -50,6 +58,7 @@ def render_page(data: ReportData, title: str = TITLE) -> str:
         "lexical": ("Ambiguous words", lexical_part(data)),
         "frequency": ("Word frequency", frequency_part(data)),
         "curves": ("Training curves", curves_part(data)),
+        "runs": ("Runs", provenance_part(data)),
     }
     shown = {place: part for place, part in sections.items() if part[1]}
     links = {**{place: name for place, (name, _) in shown.items()}, "translations": "Translations"}
@@ -66,11 +75,16 @@ def render_page(data: ReportData, title: str = TITLE) -> str:
         *(f'<section id="{place}"><h2>{name}</h2>{inside}</section>' for place, (name, inside) in shown.items()),
         page_file("browser.html"),
         "</main>",
-        f"<footer>Made by pysimt_sac {escape(__version__)}. This page makes no network requests.</footer>",
+        f"<footer>Made by pysimt_sac {escape(full_version())}. This page makes no network requests.</footer>",
         f'<script type="application/json" id="data">{safe_json(content)}</script>',
         f"<script>{script}</script></body></html>\n",
     ]
     return "\n".join(parts)
+
+
+def joined(names: Iterable[str]) -> str:
+    """Several packaged assets as one."""
+    return "\n".join(map(page_file, names))
 
 
 def page_file(name: str) -> str:
@@ -104,6 +118,7 @@ def legend(data: ReportData, with_runs: bool = False, with_reference: bool = Fal
     for number, (name, runs) in enumerate(zip(data.systems, data.runs, strict=True)):
         note = ", the baseline" if with_runs and number == 0 and len(data.systems) > 1 else ""
         note += f", {runs} runs" if with_runs and runs > 1 else ""
+        note += f", identical to {escape(data.systems[0])}" if with_runs and data.is_identical(number) else ""
         entries.append((system_style(number), escape(name) + note))
     if with_reference:
         entries.append((REFERENCE_STYLE, REFERENCE))
@@ -167,19 +182,52 @@ def frequency_part(data: ReportData) -> str:
 
 
 def curves_part(data: ReportData) -> str:
-    """Validation, training and diagnostic curves."""
-    parts = []
-    for key, title in CURVE_SECTIONS.items():
-        figures = [figure for figure in data.curves if figure.section == key]
-        if figures:
-            blocks = "".join(figure_block(figure, last_values=True) for figure in figures)
-            parts.append(f'<h3>{escape(title)}</h3><div class="figures">{blocks}</div>')
+    """Validation, training and diagnostic curves; those that tell less are folded away."""
+
+    def blocks(section: str) -> tuple[int, str]:
+        figures = [figure for figure in data.curves if figure.section == section]
+        inside = "".join(figure_block(figure, last_values=True) for figure in figures)
+        look = "figures pairs" if len(figures) in (2, 4) else "figures"
+        return len(figures), f'<div class="{look}">{inside}</div>'
+
+    found = {title: blocks(section) for section, title in CURVE_SECTIONS.items()}
+    parts = [f"<h3>{escape(title)}</h3>{inside}" for title, (number, inside) in found.items() if number]
+    number, inside = blocks("more")
+    if number:
+        parts.append(f"<details><summary>{number} more curves</summary>{inside}</details>")
     return legend(data) + "".join(parts) if parts else ""
 
 
+def provenance_part(data: ReportData) -> str:
+    """The runs, the warnings of their logs, and how their configurations differ."""
+    found = data.provenance
+    if found is None:
+        return ""
+    parts = [as_html(found.runs, "The best checkpoint of each run, and how it was trained")]
+    software = (f"{', '.join(names)}: trained with {each}" for each, names in found.software.items())
+    parts.append(notes_list((*RUN_NOTES, *software)))
+    for name, warnings in found.warnings.items():
+        entries = "".join(f"<li>{escape(warning)}</li>" for warning in warnings)
+        is_open = " open" if len(warnings) <= MOST_WARNINGS else ""
+        title = f"{escape(name)}: {len(warnings)} warning{'s' * (len(warnings) > 1)} of the log"
+        parts.append(f'<details{is_open}><summary>{title}</summary><ul class="warnings">{entries}</ul></details>')
+    if not found.warnings:
+        parts.append("<p>The logs have no warnings.</p>")
+    if found.differing:
+        parts.append(as_html(found.differing, "Settings that differ between the systems"))
+    if found.defaults:
+        inside = as_html(found.defaults, "Settings that only some of the models have, at their default values")
+        number = len(found.defaults.rows)
+        parts.append(f"<details><summary>{number} settings at their defaults that only some models have</summary>")
+        parts.append(f"{inside}</details>")
+    return "".join(parts)
+
+
 def figure_block(named: NamedFigure, last_values: bool = False) -> str:
-    """A figure with its caption and, if asked for, the last values of its lines."""
+    """A figure with its caption, its explanation and, if asked for, the last values of its lines."""
     caption = f"<b>{escape(named.caption)}</b>"
+    if named.note:
+        caption += f'<span class="note">{escape(named.note[0].upper() + named.note[1:])}</span>'
     if last_values:
         lasts = [f"{escape(line.name)} {line.points[-1][1]:.4g}" for line in named.figure.series if line.points]
         caption += f'<span class="last">last: {"; ".join(lasts)}</span>'

@@ -4,17 +4,22 @@ Translations are found by name: `pysimt translate -o RUN/out` writes `RUN/out.SP
 read from a checkpoint.
 """
 
+import configparser
 import json
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.figures import Point
+from pysimt_sac.evaluation.report.run_log import RunLog, read_log
 from pysimt_sac.files import read_lines
+
+if TYPE_CHECKING:
+    from pysimt_sac.engine.checkpoint import Checkpoint
 
 OUTPUT_NAME = re.compile(r"(?P<prefix>.*)\.(?P<split>[^.]+)\.(?P<search>gs|beam\d+)(?P<raw>\.raw)?")
 
@@ -29,21 +34,47 @@ class SplitFiles:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run: the files of its configuration, its hypotheses by split, and its curves by name."""
+    """A run: the files of its configuration, its hypotheses by split, its curves by name, and where they come from.
+
+    options: its configuration; written: the keys that its file sets, as `section.key`; checkpoint: the best one, which
+    `translate` uses, with its history under pysimt's names.
+    """
 
     path: Path
     splits: dict[str, SplitFiles]
     filters: FilterChain
     outputs: dict[str, Path]
     curves: dict[str, tuple[Point, ...]]
+    options: dict[str, Any] = field(default_factory=dict)
+    written: frozenset[str] = frozenset()
+    checkpoint: Path = Path()
+    history: dict[str, Any] = field(default_factory=dict)
+    log: RunLog = field(default_factory=RunLog)
+
+    @property
+    def fine_tuned(self) -> bool:
+        """Whether it began with the weights of another run."""
+        return bool(self.options.get("train", {}).get("pretrained_file"))
+
+    @property
+    def reinforced(self) -> bool:
+        """Whether its algorithm rolled out hypotheses, so that its loss is not a likelihood."""
+        return any(name.startswith("rl_") for name in self.curves)
 
 
-def read_run(path: Path, search: str = "") -> RunFolder:
-    """Read a run's folder; `search` (gs, beam6, ...) selects among several translations of a split."""
+def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolder:
+    """Read a run's folder.
+
+    search: gs, beam6, ...: which of several translations of a split; data: where the files of its configuration are
+    now, if they have moved.
+    """
     if not path.is_dir():
         raise UserError("no such run folder", path, "training writes SAVE_PATH/CONFNAME[-SUFFIX]")
-    checkpoint = newest_checkpoint(path)
-    options = checkpoint_options(checkpoint)
+    newest = newest_checkpoint(path)
+    options = load_content(newest).options
+    best = best_checkpoint(path, newest)
+    if data is not None:
+        options["data"] = moved_data(options, data, path)
     splits = {
         key.removesuffix("_set"): SplitFiles(Path(files["src"]), Path(files["trg"]))
         for key, files in options["data"].items()
@@ -52,8 +83,19 @@ def read_run(path: Path, search: str = "") -> RunFolder:
     filters = options["train"].get("eval_filters") or ()
     if isinstance(filters, str):
         filters = [name.strip() for name in filters.split(",") if name.strip()]
-    exp_id = re.split(r"\.best\.|-(?:val|update|final)", checkpoint.name)[0]
-    return RunFolder(path, splits, FilterChain(list(filters)), find_outputs(path, search), read_curves(path, exp_id))
+    exp_id = re.split(r"\.best\.|-(?:val|update|final)", newest.name)[0]
+    return RunFolder(
+        path=path,
+        splits=splits,
+        filters=FilterChain(list(filters)),
+        outputs=find_outputs(path, search),
+        curves=read_curves(path, exp_id),
+        options=options,
+        written=written_keys(path / f"{exp_id}.conf"),
+        checkpoint=best.resolve(),
+        history=load_content(best).history,
+        log=read_log(path / f"{exp_id}.log"),
+    )
 
 
 def newest_checkpoint(folder: Path) -> Path:
@@ -64,11 +106,42 @@ def newest_checkpoint(folder: Path) -> Path:
     return found[-1]
 
 
-def checkpoint_options(path: Path) -> dict[str, Any]:
-    """The configuration in a checkpoint."""
-    from pysimt_sac.engine.checkpoint import load_checkpoint  # importing torch is slow
+def best_checkpoint(folder: Path, newest: Path) -> Path:
+    """The checkpoint that `translate` uses, or the newest if none is the best."""
+    from pysimt_sac.engine.decoding.translation import checkpoint_to_use  # importing torch is slow
 
-    return load_checkpoint(path).options
+    try:
+        return checkpoint_to_use(folder)
+    except UserError:  # a run that was never validated
+        return newest
+
+
+def load_content(path: Path) -> "Checkpoint":
+    """A checkpoint."""
+    from pysimt_sac.engine.checkpoint import load_checkpoint
+
+    return load_checkpoint(path)
+
+
+def written_keys(path: Path) -> frozenset[str]:
+    """The keys that a run's configuration file sets; none if there is no such file."""
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read_string("\n".join(read_lines(path, "configuration")) if path.is_file() else "")
+    except configparser.Error:
+        return frozenset()
+    return frozenset(f"{section}.{key}" for section in parser.sections() for key in parser[section])
+
+
+def moved_data(options: dict[str, Any], folder: Path, run: Path) -> dict[str, Any]:
+    """The section `[data]` with the files that are now below a folder."""
+    from pysimt_sac.engine.data.moved_files import relocated  # importing torch is slow
+
+    found = {key: files for key, files in relocated(options, folder)["data"].items() if files}
+    if not found:
+        raise UserError(f"holds none of the files that {run} was trained and tested on", folder, "see --data")
+    moved = {key: {**options["data"][key], **files} for key, files in found.items() if "" not in files}
+    return {**options["data"], **moved}
 
 
 def read_curves(folder: Path, exp_id: str) -> dict[str, tuple[Point, ...]]:

@@ -7,7 +7,7 @@ from pysimt_sac.evaluation.scoring.comparison import Comparison, MetricCompariso
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
 
 COMPARISON_HEADER = (
-    "metric", "system", "runs", "average", "s_sel", "s_test", "95% interval", "diff.", "95% interval", "p", "won",
+    "metric", "system", "runs", "average", "s_sel", "s_test", "95% interval", "diff.", "95% of diff.", "p", "won",
 )  # fmt: skip
 COMPARISON_COLUMNS = (
     "s_sel: bootstrap standard deviation over test sentences; s_test: standard deviation over runs; diff.: system "
@@ -21,6 +21,7 @@ ACCURACY_NOTES = (
     "ALI (paper): 2 LTA - 100, as in the paper's figures for all cases",
     f"rare: the correct translation is not the most frequent one in training; * p <= {SIGNIFICANT}",
 )
+LENGTH_UNIT = ", % of reference"
 SHOWN_PERCENTILES = (10, 25, 50, 75, 90)
 
 
@@ -63,7 +64,7 @@ def system_row(part: MetricComparison, number: int) -> tuple[str, ...]:
     """One row; the metric's name is in the first row only."""
     system = part.systems[number]
     found = system.against_baseline
-    arrow = "" if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
+    arrow = LENGTH_UNIT if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
     difference, p = difference_cells(part, number)
     return (
         part.metric + arrow if number == 0 else "",

@@ -158,7 +158,7 @@ class LengthMetric:
 
     name = "length"
     higher_is_better = True
-    signature = "words of the hypothesis per word of the reference"
+    signature = "words of the hypothesis per word of the reference, in percent: 100 is as long as the reference"
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """Count words separated by white space."""

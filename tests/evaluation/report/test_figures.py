@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.report.figure_files import save_figure, standalone_svg
 from pysimt_sac.evaluation.report.figures import (
     Axis,
     Figure,
@@ -13,10 +14,9 @@ from pysimt_sac.evaluation.report.figures import (
     make_axis,
     number_label,
     round_step,
-    save_figure,
-    standalone_svg,
     svg,
     thin_out,
+    tick_labels,
 )
 
 
@@ -51,6 +51,21 @@ def test_steps_are_round(step, rounded):
 )
 def test_labels_are_short(value, label):
     assert number_label(value) == label
+
+
+@pytest.mark.parametrize(
+    ("ticks", "labels"),
+    [
+        ([86.95, 87.0, 87.05], ["86.95", "87.00", "87.05"]),
+        ([0, 0.0005, 0.001], ["0", "0.0005", "0.0010"]),
+        ([9800, 10000, 10200], ["9.8k", "10.0k", "10.2k"]),
+        ([-5, 0, 5], ["-5", "0", "5"]),
+        ([1e6, 1.2e6], ["1.0M", "1.2M"]),
+        ([7], ["7"]),
+    ],
+)
+def test_tick_labels_have_the_decimals_that_tell_them_apart(ticks, labels):
+    assert tick_labels(ticks) == labels
 
 
 def test_thinning_keeps_ends_and_peaks():

@@ -7,7 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.report.data import analyse, curve_figures
+from pysimt_sac.evaluation.report.curves import curve_figures
+from pysimt_sac.evaluation.report.data import analyse
 from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, gather, name_runs
 from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.evaluation.report.run_folder import FilterChain, RunFolder
@@ -89,9 +90,9 @@ def test_significance_marks_and_accuracy_are_those_of_compare_and_lexical(data, 
     (one,) = data.sets
     third = one.comparison["BLEU"].systems[2]
     assert third.against_baseline.p <= 0.05
-    assert f"<td><b>{third.average:.2f}</b></td>" in page  # the best
-    assert f"<td>{third.against_baseline.difference:+.2f}</td>" in page
-    assert f"<td>{third.against_baseline.p:.4f}*</td>" in page
+    assert f'data-label="average"><b>{third.average:.2f}</b></td>' in page  # the best
+    assert f'data-label="diff.">{third.against_baseline.difference:+.2f}</td>' in page
+    assert f'data-label="p">{third.against_baseline.p:.4f}*</td>' in page
     assert one.lexical.systems[0].all.lta == 0
     assert one.lexical.systems[2].all.lta == 100
     assert 'data-word="bank"' in page
@@ -124,17 +125,17 @@ def test_curves_of_one_system_look_alike(tmp_path):
         return RunFolder(tmp_path, {}, FilterChain([]), {}, curves)
 
     systems = [
-        ReportSystem("a", (run(val_BLEU=((1, 2.0),)), run(val_BLEU=((1, 3.0),), rl_actor_entropy=((1, 1.0),)))),
+        ReportSystem("a", (run(val_BLEU=((1, 2.0),)), run(val_BLEU=((1, 3.0),), rl_some_figure=((1, 1.0),)))),
         ReportSystem("b", (run(val_BLEU=((1, 4.0),), lr=((1, 0.1),)),)),
     ]
     figures = {named.file: named for named in curve_figures(systems)}
-    assert list(figures) == ["curve-val_BLEU", "curve-lr", "curve-rl_actor_entropy"]
-    assert [named.section for named in figures.values()] == ["validation", "training", "health"]
+    assert list(figures) == ["curve-val_BLEU", "curve-lr", "curve-rl_some_figure"]
+    assert [named.section for named in figures.values()] == ["validation", "more", "more"]
     bleu = figures["curve-val_BLEU"].figure
     assert [line.name for line in bleu.series] == ["a", "a", "b"]
     assert [bleu.style_of(number) for number in range(3)] == [0, 0, 1]
-    assert figures["curve-rl_actor_entropy"].figure.style_of(0) == 0
-    assert [named.caption for named in figures.values()] == ["Validation BLEU", "Learning rate", "Actor entropy"]
+    assert figures["curve-rl_some_figure"].figure.style_of(0) == 0
+    assert [named.caption for named in figures.values()] == ["Validation BLEU", "Learning rate", "Some figure"]
 
 
 def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_others_keep_their_looks(tmp_path):

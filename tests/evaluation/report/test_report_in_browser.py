@@ -10,6 +10,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not instal
 
 SYSTEMS = ["base", NASTY_NAME, "third", "fourth", "fifth"]
 SHOWN = "[...document.querySelectorAll('#list li h3')].map(h => parseInt(h.textContent.split(' ')[1]) - 1)"
+COUNT = "document.getElementById('count').textContent"
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,63 @@ def test_filter_by_word(page, data):
     assert page.run(SHOWN) == found[:20]
 
 
+def test_filter_by_phrase(page, data):
+    """In quotes: whole words, one after the other; without the second quote the last one may go on."""
+    browser_data = data.sets[0].browser
+    texts = [f" {text} " for text in browser_data["reference"]]
+    change(page, "where", "reference")
+    for query, wanted in (('"ein mann"', " ein mann "), ('"ein ma', " ein ma"), ("„Ein  Mann“", " ein mann ")):
+        change(page, "query", query)
+        expected = [line for line, text in enumerate(texts) if wanted in text]
+        assert page.run(SHOWN) == expected[:20]
+        assert page.run(COUNT).endswith(f"of {len(expected)} sentences; scores: sentence BLEU")
+    change(page, "query", 'hund "ein mann"')
+    both = [line for line, text in enumerate(texts) if " ein mann " in text and " hund" in text]
+    assert page.run(SHOWN) == both[:20]
+    change(page, "query", '"mann ein m"')
+    assert page.run(COUNT) == "No sentence matches."
+
+
+VIEW = "[...document.querySelectorAll('#query, #where, #sort')].map(e => e.value)"
+
+
+def test_the_address_holds_the_view(browser, page, data):
+    change(page, "query", '"am ufer"')
+    change(page, "where", f"system:{NASTY_NAME}")
+    change(page, "sort", "loss:fifth")
+    page.run("document.getElementById('next').click()")
+    shown, address = page.run(SHOWN), page.run("location.href")
+    other = browser.open(address)
+    assert other.run(SHOWN) == shown
+    assert other.run(VIEW) == ['"am ufer"', f"system:{NASTY_NAME}", "loss:fifth"]
+    assert other.run("document.getElementById('translations').getBoundingClientRect().top") < 20
+    assert other.errors() == []
+    wrong = browser.open(page.run("location.href.split('#')[0]") + "#sort=gain:nobody&set=none&page=999&in=&q=ufer")
+    assert wrong.run(VIEW) == ["ufer", "any", "line"]
+    assert wrong.run("document.getElementById('next').disabled")  # the last page there is
+    assert wrong.errors() == []
+
+
+def test_the_back_button_returns_to_the_view_before(page):
+    back = (
+        "new Promise(done => { addEventListener('popstate', () => setTimeout(done), {once: true}); history.back(); })"
+    )
+    for typed in ("u", "uf", "ufer"):
+        change(page, "query", typed)
+    found = page.run(SHOWN)
+    change(page, "sort", "gain:fifth")
+    assert page.run(SHOWN) != found
+    page.run(back)
+    assert page.run(VIEW) == ["ufer", "any", "line"]
+    assert page.run(SHOWN) == found
+    page.run("location.hash = 'scores'")  # a part of the page, not a view
+    assert page.run(VIEW) == ["ufer", "any", "line"]
+    page.run(back)
+    page.run(back)  # over all that was typed
+    assert page.run(VIEW) == ["", "any", "line"]
+    assert page.run(SHOWN) == list(range(20))
+
+
 def test_filter_by_ambiguous_word(page):
     change(page, "word", "=bank")
     assert page.run(SHOWN) == list(range(0, 200, 10))
@@ -115,12 +173,12 @@ def test_filter_by_ambiguous_word(page):
     assert page.run(SHOWN) == list(range(0, 200, 10))
 
 
-@pytest.mark.parametrize("sort", ["+4", "-4", "s0"])
+@pytest.mark.parametrize("sort", ["gain:fifth", "loss:fifth", "score:base"])
 def test_sort_by_improvement(page, data, sort):
     change(page, "sort", sort)
     scores = data.sets[0].browser["scores"]
     gain = [new - old for new, old in zip(scores[4], scores[0], strict=True)]
-    values = {"+4": [-value for value in gain], "-4": gain, "s0": scores[0]}[sort]
+    values = {"gain": [-value for value in gain], "loss": gain, "score": scores[0]}[sort.split(":")[0]]
     shown = page.run(SHOWN)
     assert [values[line] for line in shown] == pytest.approx(sorted(values)[:20])
 

@@ -1,0 +1,40 @@
+// The view of the translations in the page's address, so that it can be shared, and the back button returns to it.
+
+const VIEW = { set: "set", q: "query", in: "where", word: "word", sort: "sort", mark: "mark" }; // keys and their controls
+const DEFAULTS = { q: "", in: "any", word: "", sort: "line", mark: "reference" };
+let wasTyping = false;
+
+function addressOf(page) {
+  const found = new URLSearchParams();
+  for (const [key, id] of Object.entries(VIEW)) {
+    const usual = key === "set" ? data.sets[0].name : DEFAULTS[key];
+    if (at(id).value !== usual) found.set(key, at(id).value);
+  }
+  if (at("differing").checked) found.set("differing", "1");
+  if (page) found.set("page", String(page + 1));
+  const [bare] = location.href.split("#");
+  return String(found) ? `${bare}#${found}` : bare;
+}
+
+// Letters typed one after the other are one step back.
+function remember(page, isTyping = false) {
+  const address = addressOf(page);
+  if (address === location.href) return;
+  try {
+    history[isTyping && wasTyping ? "replaceState" : "pushState"](null, "", address);
+  } catch {
+    // A page inside another one may have no history; it works all the same.
+  }
+  wasTyping = isTyping;
+}
+
+// What the address asks for: null if it only names a part of the page.
+function askedView() {
+  const text = location.hash.slice(1);
+  return text && !text.includes("=") ? null : new URLSearchParams(text);
+}
+
+function choose(select, value) {
+  const known = [...select.options].some((option) => option.value === value);
+  select.value = known ? value : select.options[0].value;
+}

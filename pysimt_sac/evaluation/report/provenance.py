@@ -1,0 +1,117 @@
+"""Where the systems of a report come from: runs, checkpoints, warnings, and how their configurations differ."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.evaluation.report.input import ReportSystem
+from pysimt_sac.evaluation.report.layout import Table
+from pysimt_sac.evaluation.report.run_folder import RunFolder
+
+RUN_HEADER = (
+    "system", "run", "model", "seed", "starts from", "checkpoint", "of update", "validation", "trained",
+)  # fmt: skip
+UNKNOWN = "not recorded"
+# The table of runs has these, and places on a disk are not what makes a difference.
+LEFT_OUT = {"seed", "model_type", "pretrained_file", "save_path", "tensorboard_dir"}
+SECTIONS = ("train", "model", "data", "vocabulary")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The runs, the software that trained them, the warnings of their logs by system and run, and their settings.
+
+    differing: what systems have set differently; defaults: what only some models know, and no configuration sets.
+    """
+
+    runs: Table
+    software: dict[str, tuple[str, ...]]
+    warnings: dict[str, tuple[str, ...]]
+    differing: Table | None
+    defaults: Table | None
+
+
+def find_provenance(systems: Sequence[ReportSystem]) -> Provenance | None:
+    """The provenance of all systems that have runs."""
+    known = [system for system in systems if system.runs]
+    if not known:
+        return None
+    rows = tuple(run_row(system.name, run) for system in known for run in system.runs)
+    firsts = {number for number, row in enumerate(rows) if number == 0 or row[0] != rows[number - 1][0]}
+    words = frozenset(set(range(1, len(RUN_HEADER))) - {RUN_HEADER.index("of update"), RUN_HEADER.index("trained")})
+    named = {f"{system.name} ({run.path.resolve().name})": run for system in known for run in system.runs}
+    used = {name: run.log.software.removeprefix("embedded engine of ") or UNKNOWN for name, run in named.items()}
+    software = {each: tuple(name for name, own in used.items() if own == each) for each in used.values()}
+    warnings = {name: run.log.warnings for name, run in named.items() if run.log.warnings}
+    differing, defaults = compare_settings(known) if len(known) > 1 else (None, None)
+    runs = Table(RUN_HEADER, rows, rules=frozenset(firsts), words=words)
+    return Provenance(runs, software, warnings, differing, defaults)
+
+
+def run_row(system: str, run: RunFolder) -> tuple[str, ...]:
+    """A run's origin; what old logs do not tell is called that."""
+    train, log = run.options.get("train", {}), run.log
+    last = max((step for points in run.curves.values() for step, _ in points), default=None)
+    update = run.history.get("uctr")
+    is_one_day = log.started[:10] == log.ended[:10]
+    when = f"{log.started} to {log.ended[11:] if is_one_day else log.ended}" if log.started else UNKNOWN
+    scores = run.history.get("val_scores", {}) or {}
+    validation = "; ".join(f"{name} {values[-1]:.4g}" for name, values in scores.items() if values)
+    return (
+        system,
+        run.path.resolve().name,
+        str(train.get("model_type", UNKNOWN)),
+        log.seed or str(train.get("seed", UNKNOWN)),
+        shorten(train.get("pretrained_file")) if run.fine_tuned else "random weights",
+        run.checkpoint.name,
+        UNKNOWN if update is None else f"{update:,}" + (f" of {last:,.0f}" if last is not None else ""),
+        validation or UNKNOWN,
+        when,
+    )
+
+
+def compare_settings(systems: Sequence[ReportSystem]) -> tuple[Table | None, Table | None]:
+    """The settings that differ between systems; and those that only some models have, all at their defaults."""
+    found = [[settings(run.options) for run in system.runs] for system in systems]
+    written = {name for system in systems for run in system.runs for name in run.written}
+    names = dict.fromkeys(name for runs in found for own in runs for name in own)
+    ordered = sorted(names, key=lambda name: SECTIONS.index(name.split(".")[0]))
+    differing, defaults = [], []
+    for name in ordered:
+        cells = [", ".join(dict.fromkeys(own[name] for own in runs if name in own)) or "-" for runs in found]
+        values = set(cells)
+        if len(values - {"-"}) > 1 or (len(values) > 1 and any(is_part(name, key) for key in written)):
+            differing.append((name, *cells))
+        elif len(values) > 1:
+            defaults.append((name, *cells))
+    header = ("setting", *(system.name for system in systems))
+    words = frozenset(range(1, len(header)))
+    one, other = (Table(header, tuple(rows), words=words) if rows else None for rows in (differing, defaults))
+    return one, other
+
+
+def is_part(name: str, key: str) -> bool:
+    """Whether a setting is a key of a configuration, or inside of its value."""
+    return name == key or name.startswith(f"{key}.")
+
+
+def settings(options: Mapping[str, Any]) -> dict[str, str]:
+    """All settings as text by `section.key`; dictionaries key by key."""
+    found = {}
+    for section in SECTIONS:
+        for key, value in options.get(section, {}).items():
+            if key not in LEFT_OUT:
+                parts = {f".{part}": each for part, each in value.items()} if isinstance(value, dict) else {"": value}
+                found.update({f"{section}.{key}{part}": shorten(each) for part, each in parts.items()})
+    return found
+
+
+def shorten(value: Any) -> str:
+    """A value as text; of a path only what tells it from others, not where somebody keeps it."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shorten, value)) or "none"
+    text = str(value)
+    if value is None or not text:
+        return "none"
+    return "/".join(Path(text).parts[-2:]) if text.startswith("/") else text
