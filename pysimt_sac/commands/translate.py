@@ -147,8 +147,6 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
     """Translate with pysimt's model: splits in its own translator, standard input in the engine's."""
     from pysimt_sac.hosts.pysimt_device import reserve_device
 
-    if args.data:
-        raise UserError("only the embedded engine has this", "--data", "set PYSIMT_SAC_HOST=embedded")
     manager = reserve_device(args.device_id)
     from pysimt_sac.engine.decoding.translation import Translator
     from pysimt_sac.hosts.pysimt_host import load_translator

@@ -42,6 +42,7 @@ from pysimt_sac.engine.config.parser import (
 from pysimt_sac.engine.config.recipe import check_recipe, refuse_in_pysimt
 from pysimt_sac.engine.config.registry import METRICS, MODELS, load_plugin_modules
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.data.moved_files import as_overrides, relocated
 from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
 from pysimt_sac.engine.metrics import ScoredBy
 from pysimt_sac.engine.training.interrupts import Interrupted
@@ -285,6 +286,10 @@ def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
     log.info(f"Host: {choice.describe()}")
     fix_seed(search.seed)
     checkpoint = load_checkpoint(args.model)
+    if args.data:  # vocabularies, too: pysimt always reads their files
+        moved = as_overrides(relocated(checkpoint.options, args.data))
+        options = EngineOptions.from_dict(checkpoint.options, moved).to_dict()
+        checkpoint = dataclasses.replace(checkpoint, options=options)
     ours = EngineOptions.from_dict(checkpoint.options, args.override)
     if any(word.startswith("model.plugin_modules:") for word in args.override):
         load_plugin_modules(plugin_modules(ours))
