@@ -15,9 +15,15 @@ WIDEST = 100  # columns of a list that people can read
 NOT_SET = ("", None, ())
 
 
+def register_models() -> None:
+    """Make our algorithms and the plain model known by their names."""
+    import pysimt_sac.engine.network.nmt
+    import pysimt_sac.models  # noqa: F401
+
+
 def merged(path: Path, overrides: list[str]) -> str:
     """What is written, interpolations and comments kept; a configuration that others include need not be complete."""
-    import pysimt_sac.models  # noqa: F401 - registers our models
+    register_models()
     from pysimt_sac.engine.config.merging import read_merged
     from pysimt_sac.engine.config.parser import model_keys
     from pysimt_sac.engine.config.registry import MODELS
@@ -37,7 +43,7 @@ class Checked:
     """A configuration that training would accept, and what it may hold. Warnings go to standard error."""
 
     def __init__(self, path: Path, overrides: list[str]) -> None:
-        import pysimt_sac.models  # noqa: F401 - registers our models
+        register_models()
         from pysimt_sac.engine.config.parser import check_config, find_model, read_config, used_option_classes
 
         self.options: Options = read_config(path, overrides)
@@ -88,11 +94,10 @@ def as_json(path: Path, overrides: list[str], filled: bool) -> str:
 
 def schema(path: Path | None, overrides: list[str]) -> str:
     """The JSON schema of the options: of ours, or with those of the files that a configuration names."""
-    import pysimt_sac.models  # noqa: F401 - registers our models
+    register_models()
     from pysimt_sac.engine.config.parser import option_classes
     from pysimt_sac.engine.config.registry import MODELS
     from pysimt_sac.engine.config.schema import schema_of
-    from pysimt_sac.engine.network import nmt  # noqa: F401 - registers the plain model
 
     checked = Checked(path, overrides) if path else None
     MODELS.read_entry_points()
