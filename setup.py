@@ -17,7 +17,12 @@ setup(
     description="Reinforcement learning for machine translation: Soft Actor-Critic and its peers, as a pysimt plugin",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
-    license="MIT",
+    license_expression="MIT",
+    license_files=["LICENSE"],
+    project_urls={
+        "Paper": "https://aclanthology.org/2021.eacl-main.164/",
+        "pysimt": "https://github.com/ImperialNLP/pysimt",
+    },
     python_requires=">=3.11",
     # The ready configurations stay where people look for them, and are installed inside the package.
     packages=[*find_packages(include=["pysimt_sac", "pysimt_sac.*"]), "pysimt_sac.experiments"],
@@ -38,7 +43,15 @@ setup(
     extras_require={
         "meteor": ["pycocoevalcap>=1.2"],
         "figures": ["matplotlib>=3.8"],
-        "dev": ["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "ruff>=0.6", "mypy>=1.11", "types-tqdm"],
+        "dev": [
+            "pytest>=8",
+            "pytest-xdist>=3",
+            "hypothesis>=6",
+            "ruff>=0.6",
+            "mypy>=1.11",
+            "types-tqdm",
+            "setuptools>=77",
+        ],
     },
     entry_points={
         "console_scripts": ["pysimt = pysimt_sac.cli:main", "pysimt-sac = pysimt_sac.cli:main_sac"],
@@ -46,7 +59,6 @@ setup(
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Science/Research",
-        "License :: OSI Approved :: MIT License",
         "Programming Language :: Python :: 3.11",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Typing :: Typed",

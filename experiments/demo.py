@@ -35,6 +35,7 @@ ALL_SYSTEMS = {
 }
 SPLITS = {"test": "in-domain", "test_ood": "out-of-domain"}
 SEARCH = "beam6"
+FIGURES = ("BLEU", "chrF", "TER", "words", "rare")
 
 
 def run(*words: object) -> None:
@@ -66,16 +67,25 @@ def translate(config: str) -> None:
 
 def table(systems: dict[str, str]) -> Table:
     """Scores of every system on every test set, with the accuracy on ambiguous words."""
-    metrics, rows = choose_metrics(("bleu", "chrf", "ter")).metrics, []
-    for name, config in systems.items():
-        for split, domain in SPLITS.items():
-            output = read_lines(translation(config, split))
-            scores = score_text(read_lines(DATA / f"{split}.de"), output, metrics)
-            words = lexical_accuracy(read_cases(DATA / f"{split}.mlt.tsv"), output, name)
-            figures = (scores["BLEU"], scores["chrF"], scores["TER"], words.all.lta, words.rare.lta)
-            rows.append((name, domain, *(f"{figure:.1f}" for figure in figures)))
-    header = ("system", "test set", "BLEU", "chrF", "TER", "ambiguous words right, %", "their rare senses, %")
-    return Table(header, tuple(rows), "Demo corpus, beam 6", left=2)
+    outputs = {
+        (name, split): read_lines(translation(config, split)) for name, config in systems.items() for split in SPLITS
+    }
+    rows = []
+    for (name, split), output in outputs.items():
+        same = next(other for other, set_name in outputs if set_name == split and outputs[other, split] == output)
+        figures = ("-",) * len(FIGURES) if same != name else figures_of(split, output, name)
+        rows.append((name, SPLITS[split], *figures, f"identical to {same}" if same != name else ""))
+    note = "words: ambiguous words translated right, in %; rare: those in a rare sense"
+    return Table(("system", "test set", *FIGURES, ""), tuple(rows), "Demo corpus, beam 6", left=2, notes=(note,))
+
+
+def figures_of(split: str, output: list[str], name: str) -> tuple[str, ...]:
+    """A translation's figures."""
+    scores = score_text(read_lines(DATA / f"{split}.de"), output, choose_metrics(("bleu", "chrf", "ter")).metrics)
+    words = lexical_accuracy(read_cases(DATA / f"{split}.mlt.tsv"), output, name)
+    return tuple(
+        f"{figure:.1f}" for figure in (scores["BLEU"], scores["chrF"], scores["TER"], words.all.lta, words.rare.lta)
+    )
 
 
 def main() -> None:

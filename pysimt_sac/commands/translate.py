@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pysimt_sac.engine.config.options import LARGEST_BEAM, USUAL_BEAM
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import read_lines, write_lines
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 LARGEST = 2**62
 LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
-LARGEST_BEAM = 1000  # hypotheses; time and memory grow with them, and translations do not get better
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +98,7 @@ def check_arguments(args: argparse.Namespace) -> None:
     if args.max_len > LONGEST_TRANSLATION:
         raise UserError(f"{args.max_len} must be at most {LONGEST_TRANSLATION}", "-m")
     if args.beam_size > LARGEST_BEAM:
-        raise UserError(f"{args.beam_size} must be at most {LARGEST_BEAM}", "-k", "4 to 12 are usual")
+        raise UserError(f"{args.beam_size} must be at most {LARGEST_BEAM}", "-k", USUAL_BEAM)
     if args.n_best and args.func != "bs":
         raise UserError("n-best lists come from beam search", "-N", "add -f bs")
     if args.func == "bs-pysimt" and not args.splits:
@@ -147,8 +147,6 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
     """Translate with pysimt's model: splits in its own translator, standard input in the engine's."""
     from pysimt_sac.hosts.pysimt_device import reserve_device
 
-    if args.data:
-        raise UserError("only the embedded engine has this", "--data", "set PYSIMT_SAC_HOST=embedded")
     manager = reserve_device(args.device_id)
     from pysimt_sac.engine.decoding.translation import Translator
     from pysimt_sac.hosts.pysimt_host import load_translator

@@ -31,10 +31,18 @@ import pysimt_sac.models  # noqa: F401 - registers our algorithms
 from pysimt_sac.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint
 from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions, defaults, names, read_section
 from pysimt_sac.engine.config.parser import Options as EngineOptions
-from pysimt_sac.engine.config.parser import check_config, plugin_modules, read_config, resolved_text
+from pysimt_sac.engine.config.parser import (
+    check_config,
+    keys_of,
+    plugin_modules,
+    read_config,
+    resolved_text,
+    used_option_classes,
+)
 from pysimt_sac.engine.config.recipe import check_recipe, refuse_in_pysimt
 from pysimt_sac.engine.config.registry import METRICS, MODELS, load_plugin_modules
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.data.moved_files import as_overrides, relocated
 from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
 from pysimt_sac.engine.metrics import ScoredBy
 from pysimt_sac.engine.training.interrupts import Interrupted
@@ -219,8 +227,13 @@ def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions,
 
 
 def build_model(model_type: Any, options: Any) -> Any:
-    """pysimt's model, which does not know the recipe's keys; its checkpoints name them all the same."""
-    given = {name: options.model.pop(name) for name in names(RecipeOptions) if name in options.model}
+    """pysimt's model, which knows no keys of recipes and of one's own rewards; its checkpoints name them, too."""
+    unknown = names(RecipeOptions)
+    if issubclass(model_type, PysimtShell):
+        algorithm = model_type.algorithm
+        used = keys_of(used_option_classes(algorithm, options.model, f"{options.filename} [model]"))
+        unknown |= used - keys_of((ModelOptions, *algorithm.option_classes))
+    given = {name: options.model.pop(name) for name in sorted(unknown) if name in options.model}
     model = model_type(opts=options)
     model.opts.model.update(given)
     return model
@@ -273,6 +286,10 @@ def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
     log.info(f"Host: {choice.describe()}")
     fix_seed(search.seed)
     checkpoint = load_checkpoint(args.model)
+    if args.data:  # vocabularies, too: pysimt always reads their files
+        moved = as_overrides(relocated(checkpoint.options, args.data))
+        options = EngineOptions.from_dict(checkpoint.options, moved).to_dict()
+        checkpoint = dataclasses.replace(checkpoint, options=options)
     ours = EngineOptions.from_dict(checkpoint.options, args.override)
     if any(word.startswith("model.plugin_modules:") for word in args.override):
         load_plugin_modules(plugin_modules(ours))

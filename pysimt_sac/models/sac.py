@@ -78,7 +78,8 @@ class SAC(Algorithm):
             self.pretrained = self.actor.with_networks(frozen.network)
         n_states, n_words = self.branch_options.branch_states, self.branch_options.branch_words
         n_words = n_words if n_states or self.critic_options.known_reward else 0
-        setup.log(self.replay.describe_size(setup.batch_size, max_len, n_words, n_states))
+        labels = bool(self.collector.rewarder.learners)
+        setup.log(self.replay.describe_size(setup.batch_size, max_len, labels, n_words, n_states))
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Collect experience; one step of the critics, the actor's loss, and the temperature on replayed experience."""

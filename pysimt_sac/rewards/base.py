@@ -17,9 +17,10 @@ The user's own reward is one function in a file that `reward_modules` names:
     def different_words(translations):
         return [len(set(words)) / max(1, len(words)) for words in translations.hypotheses]
 
-A class may be declared, too: it is made once, with the options that its `options_class` declares, or else with the
-`RewardOptions`, and its instance is the callable. One that learns has `learn(translations)`, which returns numbers to
-log and is called for every batch that is learned from, and `state_dict` and `load_state_dict`; if it has
+A class may be declared, too: it is made once, and its instance is the callable. It is given the options that its
+`options_class` declares, or else the `RewardOptions`. That is a frozen dataclass of `option(...)`, as in our rewards'
+files; its keys may then stand in `[model]`. A class that learns has `learn(translations)`, which returns numbers to log
+and is called for every batch that is learned from, and `state_dict` and `load_state_dict`; if it has
 `observe(translations)`, that is called once for every batch, when it is new.
 
 With `reward_unit: word` hypotheses and references are lists of whole words, and steps are words, too; what that means
@@ -33,14 +34,15 @@ hypotheses that those words lead to; a class that derives from `incremental.Incr
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from pysimt_sac.engine.config.options import option
-from pysimt_sac.engine.config.registry import REWARDS
+from pysimt_sac.engine.config.options import option, read_section
+from pysimt_sac.engine.config.parts import NamesParts, check_declaration
+from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
 from pysimt_sac.engine.data.vocabulary import EOS, SPECIAL_TOKENS, UNK
 from pysimt_sac.errors import UserError
 
@@ -55,7 +57,7 @@ UNKNOWN_WORD = SPECIAL_TOKENS[UNK]
 
 
 @dataclasses.dataclass(frozen=True)
-class RewardOptions:
+class RewardOptions(NamesParts):
     """The keys of `[model]` that all rewards share; each reward's own are declared in its file."""
 
     reward: str = option("bleu", "what is rewarded: a name, or several with weights such as `bleu:0.7,chrf:0.3`")
@@ -73,6 +75,48 @@ class RewardOptions:
         "`eval_filters` of `[train]`",
         choices=("piece", "word"),
     )
+
+    @classmethod
+    def options_of_named(cls, values: Mapping[str, Any], where: str) -> tuple[type, ...]:
+        """The option classes of the rewards in the mixture."""
+        options = read_section(cls, values, where)
+        load_plugin_modules(options.reward_modules)
+        return option_classes_of(REWARDS.get(name, f"{where} reward") for name in parse_mixture(options.reward, where))
+
+    @classmethod
+    def options_of_registered(cls, values: Mapping[str, Any], where: str) -> tuple[type, ...]:
+        """Those of all rewards, also of the user's files and of other packages."""
+        load_plugin_modules(read_section(cls, values, where).reward_modules)
+        REWARDS.read_entry_points()
+        return option_classes_of(REWARDS.items.values())
+
+
+def option_classes_of(rewards: Iterable[Any]) -> tuple[type, ...]:
+    """What some rewards declare; a function has no options."""
+    classes = [options_class_of(declared) for declared in rewards if isinstance(declared, type)]
+    return tuple(dict.fromkeys(classes))
+
+
+def options_class_of(declared: type) -> type:
+    """The options that a reward's class is made with."""
+    cls = getattr(declared, "options_class", RewardOptions)
+    check_declaration(cls, f"options_class of {declared.__name__}")
+    return cls
+
+
+def parse_mixture(text: str, where: str) -> dict[str, float]:
+    """`bleu`, or `bleu:0.7,chrf:0.3`, as weights by name. where: the section, for messages."""
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, weight = (piece.strip() for piece in part.partition(":"))
+        try:
+            number = float(weight or "1")
+        except ValueError:
+            number = math.nan
+        if not name or not math.isfinite(number) or name.lower() in weights:
+            raise UserError(f"{text!r} is not a list of rewards", f"{where} reward", "write it as `bleu:0.7,chrf:0.3`")
+        weights[name.lower()] = number
+    return weights
 
 
 class ReadOptions(Protocol):

@@ -14,7 +14,16 @@ import numpy as np
 from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
-from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, ReadOptions, RewardOptions, Translations
+from pysimt_sac.rewards.base import (
+    UNBOUNDED,
+    Bounds,
+    Floats,
+    ReadOptions,
+    RewardOptions,
+    Translations,
+    options_class_of,
+    parse_mixture,
+)
 from pysimt_sac.rewards.incremental import IncrementalReward
 from pysimt_sac.rewards.lookahead import Candidates, Lookahead, growth_by_calling
 from pysimt_sac.rewards.units import Pieces, Words
@@ -45,12 +54,12 @@ class Rewarder:
         load_plugin_modules(options.reward_modules)
         self.unit = Words(eval_filters) if options.reward_unit == "word" else Pieces()
         self.scale = options.reward_scale
-        self.weights = parse_mixture(options.reward, f"{where} reward")
+        self.weights = parse_mixture(options.reward, where)
         self.parts: dict[str, Any] = {}
         for name in self.weights:
             declared = REWARDS.get(name, f"{where} reward")
             if isinstance(declared, type):
-                declared = declared(read(getattr(declared, "options_class", RewardOptions)))
+                declared = declared(read(options_class_of(declared)))
             self.parts[name] = declared
 
     def __call__(self, translations: Translations, alpha: float = math.nan) -> Rewards:
@@ -190,18 +199,3 @@ def permute(rewards: Rewards, steps: Sequence[int], permutation: Sequence[int]) 
         permuted_TB[:n_steps, column] = rewards.potentials_TB[times, other]
         permuted_TB[n_steps:, column] = rewards.potentials_TB[n_other - 1, other]
     return Rewards(permuted_TB, rewards.scale_B, rewards.parts)
-
-
-def parse_mixture(text: str, where: str) -> dict[str, float]:
-    """`bleu`, or `bleu:0.7,chrf:0.3`, as weights by name."""
-    weights: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, weight = (piece.strip() for piece in part.partition(":"))
-        try:
-            number = float(weight or "1")
-        except ValueError:
-            number = math.nan
-        if not name or not math.isfinite(number) or name.lower() in weights:
-            raise UserError(f"{text!r} is not a list of rewards", where, "write it as `bleu:0.7,chrf:0.3`")
-        weights[name.lower()] = number
-    return weights

@@ -89,7 +89,8 @@ class Collector:
         against_RB = reference_RB if scored_against_RB is None else scored_against_RB
         translations = Translations.from_ids(rollout.words_TB, against_RB, actor.tokens)
         if self.rewarder.learners:
-            z_TB = torch.randint(self.rewarder.n_labels, rollout.words_TB[1:].shape, generator=generator)
+            labels = max(1, self.rewarder.n_labels)  # a learner of the user's own may want none
+            z_TB = torch.randint(labels, rollout.words_TB[1:].shape, generator=generator)
             z_TB = z_TB.to(reference_RB.device)
             tensors = reward_inputs(actor, encoded, batch[actor.source], rollout.words_TB, z_TB)
             translations = dataclasses.replace(translations, tensors=tensors)

@@ -194,9 +194,11 @@ class ReplayBuffer:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def describe_size(self, batch_size: int, longest: int, n_words: int = 0, n_states: int = 0) -> str:
-        """How much memory the full buffer takes; n_words, n_states: of branched rollouts."""
-        most = bytes_needed(self.size, batch_size, longest, longest, longest, n_words=n_words, n_states=n_states)
+    def describe_size(
+        self, batch_size: int, longest: int, labels: bool = False, n_words: int = 0, n_states: int = 0
+    ) -> str:
+        """How much memory the full buffer takes; labels: of words, for rewards that learn; the rest as above."""
+        most = bytes_needed(self.size, batch_size, longest, longest, longest, labels, n_words, n_states)
         return f"Replay buffer: at most {most / 1e6:.0f} MB, if sentences have up to {longest} words"
 
     def add(self, experience: Experience) -> None:

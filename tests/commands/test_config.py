@@ -1,6 +1,8 @@
 """`pysimt-sac config`: a configuration with all that it includes, as one plain file."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,14 @@ def test_the_command_prints_a_usable_configuration(write, capsys, tmp_path):
 
 def test_a_file_that_others_include_can_be_printed_though_it_is_not_complete(write, capsys):
     assert config_command(capsys, write(part="[train]\nlr: ${vars:x}\n"))[1] == "[train]\nlr: ${vars:x}\n"
+
+
+@pytest.mark.parametrize("view", [[], ["--resolved"], ["--json"], ["--options"], ["--schema"]])
+def test_a_process_of_its_own_knows_the_plain_model(write, view):
+    """In this one, other tests may have made it known."""
+    command = [sys.executable, "-m", "pysimt_sac", "config", write(base=BASE), *view]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_final_values_with_all_defaults(write, capsys, tmp_path):

@@ -8,7 +8,7 @@ import torch
 from pysimt_sac.engine.decoding.greedy import greedy_stream
 from pysimt_sac.engine.decoding.search import sample
 from pysimt_sac.hosts.pysimt_stepper import PysimtStepper, SearchablePysimtModel
-from tests.engine.test_search import SEARCHES
+from tests.engine.decoding.test_search import SEARCHES
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 
 

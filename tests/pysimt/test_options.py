@@ -2,7 +2,9 @@
 
 import json
 
-from tests.pysimt.hosts import NEEDS_PYSIMT, run_python
+from tests.models.runs import points
+from tests.pysimt.hosts import NEEDS_PYSIMT, run_python, train
+from tests.rewards.test_own_options import QUICK, REWARD
 
 pytestmark = NEEDS_PYSIMT
 
@@ -31,3 +33,11 @@ def test_what_pysimt_itself_stumbles_over(toy):
     assert found["style"] == "'truecase.fr'"
     assert found["none"] == "'nonesuch'"
     assert "PosixPath('/a:b')" in found["val_set"]
+
+
+def test_options_of_a_reward_of_ones_own_reach_it_inside_pysimt(toy):
+    path = toy.folder / "gift.py"
+    path.write_text(REWARD)
+    words = [*QUICK, f"model.reward_modules:{path}", "model.reward:gift", "model.reward_scale:1.0"]
+    folder = train("pysimt", toy, "gift", *words, "model.gift_size:2.5", "model.gift_wrap:foil")
+    assert set(points(folder, "rl_reward_gift").values()) == {-2.5}

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import pytest
 
@@ -9,6 +10,7 @@ from pysimt_sac.engine.metrics import METRICS
 from tests.pysimt.hosts import (
     COMMAND,
     NEEDS_PYSIMT,
+    pysimt_command,
     pysimt_commands,
     run_python,
     start_python,
@@ -148,3 +150,27 @@ def test_what_cannot_be_done_is_said_in_one_line(trained, host, arguments, expec
     assert done.returncode == 2
     assert expected in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_files_that_have_moved_are_found(trained, tmp_path):
+    """The corpus and the vocabularies are elsewhere; an override still wins."""
+    toy, run = trained
+    (checkpoint,) = run.glob("*.best.chrf.ckpt")
+    pysimt_command("pysimt", *translating(checkpoint, tmp_path / "old", split="test"))
+    moved, other = tmp_path / "moved", f"data.val_set.src:{tmp_path}/moved/toy/test.src"
+    shutil.copytree(toy.folder, moved / "toy", ignore=lambda folder, names: {"runs", "out"} & set(names))
+    away = toy.folder.rename(tmp_path / "away")
+    try:
+        checkpoint = away / checkpoint.relative_to(toy.folder)
+        lost = start_python(COMMAND, *translating(checkpoint, tmp_path / "x", split="test"), PYSIMT_SAC_HOST="pysimt")
+        pysimt_commands(
+            "pysimt",
+            translating(checkpoint, tmp_path / "new", "--data", moved, split="test"),
+            translating(checkpoint, tmp_path / "new", "--data", moved, "-x", other),
+        )
+    finally:
+        away.rename(toy.folder)
+    assert lost.returncode == 2
+    assert "no such vocabulary" in lost.stderr
+    expected = translation(tmp_path / "old", "test")
+    assert translation(tmp_path / "new", "test") == translation(tmp_path / "new", "val") == expected

@@ -11,7 +11,7 @@ from pysimt_sac.engine.config.options import defaults, option, read_section
 from pysimt_sac.engine.config.registry import REWARDS
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import REWARD_OPTIONS, RewardOptions, Translations, by_step, permute, reward
-from pysimt_sac.rewards.mixture import parse_mixture
+from pysimt_sac.rewards.base import parse_mixture
 from tests.rewards.random_texts import random_translations
 from tests.rewards.rewarders import make_rewarder, rewards_of
 
@@ -88,7 +88,7 @@ def test_bounds_by_hand(registry):
 @pytest.mark.parametrize("text", ["", "bleu,bleu", "bleu:x", ":1", "bleu,,chrf", "bleu:inf"])
 def test_what_is_no_mixture_is_refused(text):
     with pytest.raises(UserError, match="is not a list of rewards"):
-        parse_mixture(text, "[model] reward")
+        parse_mixture(text, "[model]")
 
 
 def test_a_misspelt_reward_is_named_with_the_nearest_one():

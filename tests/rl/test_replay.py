@@ -140,6 +140,15 @@ def test_the_memory_of_branches_is_known_in_advance():
     assert sum(value.nbytes for value in stored) == bytes_needed(3, 2, 3, 4, 5, n_words=3, n_states=2)
 
 
+def test_the_size_that_is_told_counts_labels():
+    """500 batches of 40 sentences, 50 words each: source, reference, words and potentials, and what is once each."""
+    per_sentence = 4 * (50 + 50 + 51 + 50 + 1)
+    labels = (4 + 4) * 50
+    replay = ReplayBuffer(500, seed=1)
+    for told, size in ((False, per_sentence), (True, per_sentence + labels)):
+        assert f"at most {500 * 40 * size / 1e6:.0f} MB" in replay.describe_size(40, 50, labels=told)
+
+
 @pytest.mark.parametrize("amount", [0, 2, 5])
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_restored_memory_goes_on_as_the_other_would_have(amount, labels):

@@ -14,6 +14,8 @@ from pysimt_sac.errors import UserError
 
 T = TypeVar("T")
 LARGEST = 2**62  # whole numbers beyond it do not fit where they are used
+LARGEST_BEAM = 1000  # hypotheses; time and memory grow with them, and translations do not get better
+USUAL_BEAM = "4 to 12 are usual"
 ACTIVATIONS = ("linear", "tanh", "sigmoid", "relu", "gelu", "elu", "leaky_relu", "selu", "softplus", "softsign")
 
 
@@ -26,12 +28,14 @@ def option(
     above: float | None = None,
     below: float | None = None,
     maximum: float | None = None,
+    advice: str = "correct the value",
     resume: bool = False,
     pysimt_only: bool = False,
 ) -> Any:
     """Declare one option: its default, what it means, and which values make sense.
 
     choices: the words it may be; other types that the annotation allows stay free.
+    advice: what to do about a number outside its range.
     resume: the value may differ when a run is resumed, because it does not change the result.
     pysimt_only: accepted because pysimt's checkpoints carry it; the embedded engine does not use it.
     """
@@ -42,6 +46,7 @@ def option(
         "above": above,
         "below": below,
         "maximum": maximum,
+        "advice": advice,
         "resume": resume,
         "pysimt_only": pysimt_only,
     }
@@ -137,7 +142,7 @@ def check_range(value: Any, limits: Mapping[str, Any], where: str) -> None:
     )
     for name, broken, words in rules:
         if broken:
-            raise UserError(f"{value} must be {words} {limits[name]:g}", where, "correct the value")
+            raise UserError(f"{value} must be {words} {limits[name]:g}", where, limits["advice"])
 
 
 def is_union(annotation: Any) -> bool:
@@ -189,7 +194,13 @@ class TrainOptions:
     eval_freq: int = option(3000, "validate every so many updates; 0: after each epoch; negative: never")
     eval_start: int = option(1, "first epoch with validation", minimum=1)
     eval_zero: bool = option(False, "validate once before training")
-    eval_beam: int = option(6, "beam size in validation, when `translator_type` is `bs`", minimum=1)
+    eval_beam: int = option(
+        6,
+        "beam size in validation, when `translator_type` is `bs`",
+        minimum=1,
+        maximum=LARGEST_BEAM,
+        advice=USUAL_BEAM,
+    )
     eval_batch_size: int = option(16, "sentences translated at once in validation", minimum=1, resume=True)
     eval_max_len: int = option(100, "longest translation in validation", minimum=1, maximum=100_000)
     patience: int = option(20, "stop after this many validations without gain", minimum=1, resume=True)

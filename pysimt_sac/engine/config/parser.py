@@ -19,6 +19,7 @@ from pysimt_sac.engine.config.merging import (
     syntax_error,
 )
 from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions, defaults, names, read_section
+from pysimt_sac.engine.config.parts import check_declaration, refuse_clashes, sections_with_parts
 from pysimt_sac.engine.config.recipe import check_recipe
 from pysimt_sac.engine.config.registry import MODELS, load_plugin_modules
 from pysimt_sac.engine.config.values import parse_value, plain, write_value
@@ -120,8 +121,9 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     train = read_section(TrainOptions, options.train, f"{where} [train]")
     load_plugin_modules(plugin_modules(options))
     model = find_model(train.model_type, f"{where} [train] model_type")
-    warned = check_model_keys(options, model)
-    for cls in option_classes(model):
+    classes = used_option_classes(model, options.model, f"{where} [model]")
+    warned = check_model_keys(options, classes)
+    for cls in classes:
         read_section(cls, options.model, f"{where} [model]")
     recipe = read_section(RecipeOptions, options.model, f"{where} [model]")
     warned += check_recipe(recipe, train, where)
@@ -150,19 +152,46 @@ def option_classes(model: Any) -> tuple[type, ...]:
     return tuple(dict.fromkeys((ModelOptions, RecipeOptions, *model.option_classes)))
 
 
+def used_option_classes(model: Any, values: dict[str, Any], where: str) -> tuple[type, ...]:
+    """Those, and what the parts declare that `[model]` names, such as rewards of one's own; their files are run."""
+    classes = list(option_classes(model))
+    for cls in classes:
+        check_declaration(cls, f"option_classes of {model.__name__}")
+    values = {**getattr(model, "defaults", {}), **values}
+    for section in sections_with_parts(classes):
+        classes += section.options_of_named(values, where)
+    refuse_clashes(classes, where)
+    return tuple(dict.fromkeys(classes))
+
+
+def keys_of(classes: Iterable[type]) -> set[str]:
+    """The keys that some classes of options declare."""
+    return set().union(*map(names, classes))
+
+
 def model_keys(model: Any) -> set[str]:
-    """The keys of `[model]` that a model uses."""
-    return set().union(*map(names, option_classes(model)))
+    """The keys of `[model]` that a model uses, whatever it names there."""
+    return keys_of(option_classes(model))
 
 
-def check_model_keys(options: Options, model: Any) -> list[str]:
+def check_model_keys(options: Options, classes: Iterable[type]) -> list[str]:
     """A key that no model knows is an error; one that only other models know, a warning, unless it is included."""
-    own = model_keys(model)
+    own = keys_of(classes)
     every = own.union(*map(model_keys, MODELS.items.values()))
+    if not every.issuperset(options.model):
+        every |= keys_of_all_parts(options)
     for key in options.model:
         if key not in every:
             raise UserError(f"unknown key {key!r}", place_of(options, "model", key), did_you_mean(key, every))
     return [f"[model] {key} is not used by {options.train['model_type']}" for key in drop_unused(options, own)]
+
+
+def keys_of_all_parts(options: Options) -> set[str]:
+    """The keys of all parts that any model could name, such as rewards in files that this one does not use."""
+    classes = dict.fromkeys(cls for model in MODELS.items.values() for cls in option_classes(model))
+    where = f"{options.filename} [model]"
+    found = (section.options_of_registered(options.model, where) for section in sections_with_parts(classes))
+    return set().union(*map(keys_of, found))
 
 
 def place_of(options: Options, section: str, key: str) -> str:

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from pysimt_sac.engine.data.corpus import find_files
@@ -59,7 +59,7 @@ def same_value(old: Any, new: Any, known: Mapping[str, int]) -> bool:
     return before == now if before is not None and now is not None else Path(old).name == Path(new).name
 
 
-def find_under(folder: Path, path: str | Path) -> Path | None:
+def find_under(folder: Path, path: str | PurePath) -> Path | None:
     """The file below a folder that shares the most of its last parts with a path, such as FOLDER/demo/test.en."""
     parts = [part for part in Path(path).parts if part != "/"]
     for start in range(len(parts)):
@@ -78,7 +78,7 @@ def relocated(options: Mapping[str, Any], folder: Path) -> dict[str, dict[str, d
     for section, places in found.items():
         for key, value in options[section].items():
             named = value if isinstance(value, dict) else {"": value}
-            files = {side: find_under(folder, path) for side, path in named.items() if isinstance(path, str | Path)}
+            files = {side: find_under(folder, path) for side, path in named.items() if isinstance(path, str | PurePath)}
             places[key] = {side: str(path) for side, path in files.items() if path}
     return found
 

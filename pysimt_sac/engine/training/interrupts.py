@@ -48,7 +48,7 @@ class Interrupts:
         if self.received:
             raise Interrupted(self.received)
 
-    def watch(self, items: Iterable[T]) -> Iterator[T]:
+    def interruptible(self, items: Iterable[T]) -> Iterator[T]:
         """Hand on items, checking before each."""
         for item in items:
             self.check()

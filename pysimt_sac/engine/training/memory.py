@@ -15,7 +15,7 @@ from pysimt_sac.engine.training.optim import Optimizer
 
 
 @dataclass(frozen=True)
-class Memory:
+class TrainingMemory:
     """Bytes that training needs, by purpose; `learner` is what a model keeps beside its weights, such as critics."""
 
     weights: int
@@ -59,10 +59,10 @@ class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
         return sum(self.storages.values())
 
 
-def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> Memory:
+def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> TrainingMemory:
     """The memory of an update that has been made; an average of the weights is counted with the optimiser."""
     average = WeightAverage(model, model.recipe.ema_decay)
-    return Memory(
+    return TrainingMemory(
         weights=n_bytes_of(list(model.parameters())),
         gradients=n_bytes_of([parameter.grad for parameter in model.parameters()]),
         optimizer=n_bytes_of([*optimizer.torch_optimizer.state.values(), average.state_dict()]),

@@ -289,7 +289,7 @@ class Trainer:
                 memory_named(f"validation after update {progress.update}", "lower eval_batch_size or eval_beam"),
                 self.average.in_place(),
             ):
-                results = self.validator(self.interrupts.watch)
+                results = self.validator(self.interrupts.interruptible)
         except Interrupted:
             restore_random_states(before)  # it will be repeated from its beginning
             raise

@@ -16,7 +16,7 @@ from pysimt_sac.engine.metrics import Metric, ScoredBy
 from pysimt_sac.engine.training.console import progress_bar
 from pysimt_sac.errors import UserError
 
-Watch = Callable[[Iterable[Batch]], Iterator[Batch]]
+Interruptible = Callable[[Iterable[Batch]], Iterator[Batch]]
 
 
 class Validator:
@@ -44,16 +44,16 @@ class Validator:
         return self.metrics[name.upper()].higher_better
 
     @torch.no_grad()
-    def __call__(self, watch: Watch) -> list[Metric]:
-        """All scores, in the order of `eval_metrics`; `watch` may interrupt between batches."""
+    def __call__(self, interruptible: Interruptible) -> list[Metric]:
+        """All scores, in the order of `eval_metrics`; `interruptible` may stop it between batches."""
         self.model.eval()
         try:
             scores: dict[str, float] = {}
             if "LOSS" in self.metrics:
-                loss = self.model.test_performance(self.batches(self.loss_corpus, watch, "validation loss"))
+                loss = self.model.test_performance(self.batches(self.loss_corpus, interruptible, "validation loss"))
                 scores.update({metric.name: metric.score for metric in loss})
             if self.translates:
-                hypotheses = self.filters(self.translate(watch))
+                hypotheses = self.filters(self.translate(interruptible))
                 for name, scored_by in self.metrics.items():
                     if name != "LOSS":
                         scores[name] = float(scored_by.compute(hypotheses, self.references))
@@ -65,17 +65,17 @@ class Validator:
                 raise UserError(f"the validation's {name} is {score}", self.model.opts.filename, todo)
         return [Metric(name, scores[name], higher_better=self.higher_better(name)) for name in self.metrics]
 
-    def batches(self, corpus: ParallelCorpus, watch: Watch, description: str) -> Iterator[Batch]:
+    def batches(self, corpus: ParallelCorpus, interruptible: Interruptible, description: str) -> Iterator[Batch]:
         """A corpus on the device, with a progress bar."""
         bar = progress_bar(corpus.loader(), total=len(corpus.batches()), desc=description)
-        for batch in watch(bar):
+        for batch in interruptible(bar):
             batch.device(self.device)
             yield batch
 
-    def translate(self, watch: Watch) -> list[str]:
+    def translate(self, interruptible: Interruptible) -> list[str]:
         """The validation set in the model's own words, in the set's order."""
         lines = [""] * len(self.source_corpus)
-        for batch, found in self.search(self.batches(self.source_corpus, watch, "validation translations")):
+        for batch, found in self.search(self.batches(self.source_corpus, interruptible, "validation translations")):
             for index, hypothesis in zip(batch.indices, found, strict=True):
                 lines[index] = self.model.trg_vocab.idxs_to_sent(hypothesis.words)
         return lines

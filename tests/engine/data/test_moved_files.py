@@ -1,10 +1,11 @@
 """Runs survive moving: they go on where their text has the same content, and translate where it is found again."""
 
 import shutil
+from pathlib import PurePosixPath
 
 import pytest
 
-from pysimt_sac.engine.data.moved_files import checksum, find_under, same_value
+from pysimt_sac.engine.data.moved_files import checksum, find_under, relocated, same_value
 from tests.engine.dying_runs import comparable, differences, last_state
 
 
@@ -106,3 +107,10 @@ def test_the_most_alike_path_is_found(tmp_path):
     assert find_under(tmp_path, "/elsewhere/data/toy/test.en") == tmp_path / "test.en"
     assert find_under(tmp_path, "data/refs/val.*.de") == tmp_path / "refs/val.*.de"
     assert find_under(tmp_path, "/elsewhere/train.en") is None
+
+
+def test_paths_of_pysimts_checkpoints_are_paths_too(tmp_path):
+    """They are loaded as such, not as strings."""
+    (tmp_path / "test.en").touch()
+    options = {"data": {"test_set": {"src": PurePosixPath("/gone/test.en")}}, "vocabulary": {}}
+    assert relocated(options, tmp_path)["data"] == {"test_set": {"src": str(tmp_path / "test.en")}}

@@ -54,6 +54,7 @@ OVERRIDES = [
     ("train.disp_freq:0", "must be at least 1"),
     ("train.max_epochs:0", "must be at least 1"),
     ("train.eval_beam:0", "must be at least 1"),
+    ("train.eval_beam:100000", r"\[train\] eval_beam: 100000 must be at most 1000 \(4 to 12 are usual\)"),
     ("train.eval_max_len:1000000000000", "must be at most 100000"),
     ("train.num_workers:1000000", "must be at most 256"),
     ("train.lr_decay_factor:1", "must be less than 1"),
