@@ -1,0 +1,117 @@
+"""Taking over runs that were made elsewhere: where configuration, text and actor are the same, the outcome is, too."""
+
+import functools
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.engine.checkpoint import STATE_FILE, find_checkpoint, load_checkpoint, load_state
+from pysimt_sac.engine.config.parser import result_changing_differences
+from pysimt_sac.engine.data.moved_files import same_value
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import atomic_folder
+from pysimt_sac.reproduce.runner import finish, is_locked
+from pysimt_sac.reproduce.stamps import Stamp, Stamps
+from pysimt_sac.reproduce.steps import Training
+
+LENGTH = ("max_epochs", "max_iterations", "patience")  # that a resumed run may change, but that a finished one shows
+NOT_COPIED = shutil.ignore_patterns("old-*", "train_state.previous.pt", "*.tmp", ".lock")
+DEPTH = 3  # of folders in which runs are looked for
+
+
+@dataclass
+class Candidate:
+    """A finished run somewhere; its state is read when it is needed."""
+
+    folder: Path
+
+    @functools.cached_property
+    def state(self) -> dict[str, Any]:
+        """The run's state without its weights; empty if it has none that this version reads."""
+        try:
+            state, _ = load_state(self.folder)
+        except UserError:
+            return {}
+        return {name: state[name] for name in ("config", "progress", "files") if name in state} if state else {}
+
+    def differences(self, training: Training) -> list[str]:
+        """Why it is not the outcome of a training; empty if it is."""
+        config, progress = self.state.get("config"), self.state.get("progress", {})
+        if config is None or not progress.get("ended") or training.options is None:
+            return ["has not ended"]
+        wanted = training.options.to_dict()
+        same = functools.partial(same_value, known=self.state.get("files", {}))
+        before, after = without_start(config), without_start(wanted)
+        found = result_changing_differences(before, after, same)
+        lengths = [key for key in LENGTH if config["train"].get(key) != wanted["train"].get(key)]
+        return found + [f"train.{key}: {config['train'].get(key)} -> {wanted['train'].get(key)}" for key in lengths]
+
+
+def without_start(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration without `pretrained_file`, whose weights are compared instead."""
+    train = {key: value for key, value in config["train"].items() if key != "pretrained_file"}
+    return {**config, "train": train}
+
+
+@dataclass
+class Adoption:
+    """Looks for runs in folders. made_by: the commit that made them; tell: says what was found."""
+
+    folders: Sequence[Path]
+    made_by: str
+    stamps: Stamps
+    tell: Callable[[str], None]
+    candidates: list[Candidate] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise UserError("no such folder", folder, "--adopt takes a run's folder, or one with several")
+            patterns = ["/".join(["*"] * depth + [STATE_FILE]) for depth in range(DEPTH + 1)]
+            paths = sorted(path.parent.resolve() for pattern in patterns for path in folder.glob(pattern))
+            self.candidates += [Candidate(path) for path in paths if self.stamps.root.resolve() not in path.parents]
+
+    def take_over(self, trainings: Sequence[Training], done: dict[str, Stamp]) -> None:
+        """Copy what fits into the place of a training that is not done, and stamp it."""
+        actors = {step.key: step for step in trainings}
+        for training in trainings:
+            actor = actors.get(training.config["start"])
+            if training.id in done or (actor and actor.id not in done) or is_locked(training.folder):
+                continue
+            for candidate in self.candidates:
+                if not candidate.differences(training) and self.same_actor(candidate, actor):
+                    done[training.id] = self.copy(candidate, training)
+                    self.tell(f"taken over: {training.title}, from {candidate.folder}")
+                    break
+
+    def same_actor(self, candidate: Candidate, actor: Training | None) -> bool:
+        """Whether a run started from the weights of an actor."""
+        named = candidate.state["config"]["train"].get("pretrained_file")
+        if actor is None or not named:
+            return actor is None and not named
+        assert actor.options is not None
+        metric = str(candidate.state["config"]["train"]["eval_metrics"]).partition(",")[0].strip("[]' ")
+        try:
+            theirs, ours = (weights_digest(find_checkpoint(place, metric)) for place in (named, actor.folder))
+        except UserError:
+            return False  # its actor is gone
+        return theirs == ours
+
+    def copy(self, candidate: Candidate, training: Training) -> Stamp:
+        """Copy a run's folder; the stamp comes last, so that half a copy is no run."""
+        with atomic_folder(training.folder) as folder:
+            folder.rmdir()
+            shutil.copytree(candidate.folder, folder, symlinks=True, ignore=NOT_COPIED)
+        return finish(self.stamps, training, 0.0, self.made_by, adopted=candidate.folder.name)
+
+
+def weights_digest(path: Path) -> str:
+    """A checksum of a checkpoint's weights, whatever else is in it."""
+    total = hashlib.sha256()
+    for name, weight in sorted(load_checkpoint(path).weights.items()):
+        total.update(name.encode())
+        total.update(weight.contiguous().numpy().tobytes())
+    return total.hexdigest()
