@@ -13,7 +13,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MAY_IMPORT = {
     "cli": {"commands"},
     "commands": {"hosts", "models", "rl", "rewards", "engine", "evaluation", "corpora", "reproduce"},
-    "reproduce": {"models", "engine", "evaluation", "corpora"},
+    "reproduce": {"hosts", "models", "engine", "evaluation", "corpora"},
     "hosts": {"models", "rl", "rewards", "engine"},
     "models": {"rl", "rewards", "engine"},
     "rl": {"rewards", "engine"},

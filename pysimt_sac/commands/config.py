@@ -66,6 +66,7 @@ def resolved(path: Path, overrides: list[str]) -> str:
     """What training would be told."""
     import dataclasses
 
+    import pysimt_sac.engine.network.nmt  # registers the plain model
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.engine.config.parser import check_config, find_model, option_classes, read_config, resolved_text
 

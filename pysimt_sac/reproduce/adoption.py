@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.engine.checkpoint import STATE_FILE, find_checkpoint, load_checkpoint, load_state
-from pysimt_sac.engine.config.parser import result_changing_differences
+from pysimt_sac.engine.config.parser import Options, result_changing_differences
 from pysimt_sac.engine.data.moved_files import same_value
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder
+from pysimt_sac.hosts.embedded import build_model
 from pysimt_sac.reproduce.runner import finish, is_locked
 from pysimt_sac.reproduce.stamps import Stamp, Stamps
 from pysimt_sac.reproduce.steps import Training
@@ -42,7 +43,7 @@ class Candidate:
         config, progress = self.state.get("config"), self.state.get("progress", {})
         if config is None or not progress.get("ended") or training.options is None:
             return ["has not ended"]
-        wanted = training.options.to_dict()
+        wanted = build_model(Options.from_dict(training.options.to_dict())).opts.to_dict()  # with all defaults
         same = functools.partial(same_value, known=self.state.get("files", {}))
         before, after = without_start(config), without_start(wanted)
         found = result_changing_differences(before, after, same)

@@ -73,6 +73,7 @@ class Work:
 
 def plan_work(matrix: Matrix, corpus: Corpus, request: Request) -> Work:
     """All steps before scoring; every configuration is checked on the way."""
+    import pysimt_sac.engine.network.nmt  # registers the plain model
     import pysimt_sac.models  # noqa: F401 - registers the algorithms
 
     text = preparation_step(corpus.text)

@@ -1,0 +1,105 @@
+"""A whole reproduction through the real command line: undisturbed, and killed at many moments, with the same figures."""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from pysimt_sac.cli import main_sac
+from pysimt_sac.reproduce.results import FIGURES
+from tests.reproduce.tiny import TESTS, kill, make_inputs, start, words
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Inputs, and one undisturbed reproduction in `whole`."""
+    folder = tmp_path_factory.mktemp("reproduce")
+    make_inputs(folder)
+    with start(folder, "whole") as process:
+        told = process.stderr.read()
+    assert process.returncode == 0, told
+    (folder / "told.txt").write_text(told)
+    return folder
+
+
+def figures(out):
+    """All of a results.json but times and versions."""
+    found = json.loads((out / "results.json").read_text())
+    runs = [(system["name"], [run["validation"] for run in system["runs"]], [run["best"] for run in system["runs"]])
+            for system in found["systems"]]  # fmt: skip
+    return [runs, *(found[name] for name in FIGURES), found["missing"], found["data"]]
+
+
+def tables(out):
+    """The tables but that of times."""
+    text = (out / "tables.md").read_text()
+    return text[text.index("| system | run |") :]
+
+
+def test_everything_is_in_one_folder(folder):
+    out = folder / "whole"
+    results = json.loads((out / "results.json").read_text())
+    assert [(system["name"], len(system["runs"])) for system in results["systems"]] == [("MLE", 1), ("SAC BLEU", 1)]
+    run = results["systems"][1]["runs"][0]
+    assert (run["seed"], run["updates"], len(run["validation"]["BLEU"])) == (1, 8, 3)
+    assert results["systems"][1]["resolved"]["train"]["max_iterations"] == 8
+    assert set(results["data"]["inputs"]) == {f"{split}.{language}" for split in ("train", "val", *TESTS)
+                                              for language in ("en", "de")}  # fmt: skip
+    assert [part["variant"] for part in results["comparisons"]].count("") == 3
+    assert {part["test_set"] for part in results["lexical"]} == set(TESTS)
+    assert {table["key"] for table in results["paper_tables"]} == {
+        *("multi30k", "lexical-all", "lexical-rare", "ambiguous")
+    }
+    assert str(folder) not in (out / "results.json").read_text()
+    assert "| en-de | MLE | paper | 38.5 |" in tables(out).replace("**", "")
+    assert "|  | MLE | own, 1 run |" in tables(out)
+    assert "<!DOCTYPE html>" in (out / "report.html").read_text()
+    told = (folder / "told.txt").read_text()
+    assert "  train MLE, seed 1       to do  at most 24 s (assumed), 24 updates\n" in told
+
+
+def test_what_is_done_is_not_done_again(folder, capsys):
+    before = {path: path.stat().st_mtime_ns for path in (folder / "whole").rglob("*.*") if "steps" in path.parts}
+    first = figures(folder / "whole")
+    assert main_sac(words(folder, "whole")) == 0
+    assert "started" not in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert figures(folder / "whole") == first
+    assert main_sac([*words(folder, "whole"), "--plan"]) == 0
+    assert "6 of 6 steps are done" in capsys.readouterr().out
+
+
+def test_killed_at_many_moments_it_ends_with_the_same_figures(folder):
+    """By SIGKILL, alone or with all that it had started; then by Ctrl-C, in the middle of a training."""
+    moments = ["started: prepare multi30k", "started: train MLE", "done: train MLE", "done: score"]
+    for moment, with_children in zip(moments, itertools.cycle((True, False))):
+        process = start(folder, "killed")
+        assert any(moment in line for line in process.stderr), moment
+        kill(process, with_children)
+    with start(folder, "killed") as process:
+        told = process.stderr.read()
+    assert process.returncode == 0, told
+    assert "started: prepare" not in told
+    assert "started: train MLE" not in told
+    assert figures(folder / "killed") == figures(folder / "whole")
+    assert tables(folder / "killed") == tables(folder / "whole")
+
+
+def test_an_interrupt_saves_the_runs_and_says_how_to_go_on(folder):
+    process = start(folder, "interrupted")
+    assert any("started: train MLE" in line for line in process.stderr)
+    log = folder / "interrupted/logs"
+    while "epoch" not in "".join(path.read_text() for path in log.glob("train-mle*.log")):  # it has begun to learn
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    told = process.communicate()[1]
+    if "done: train MLE" not in told:
+        assert process.returncode == 130
+        assert "all states are saved. To go on: pysimt-sac reproduce en-de" in told
+        assert list((folder / "interrupted/runs/mle").glob("*/train_state.pt"))
