@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from pysimt_sac.evaluation.report.layout import Table, as_markdown
 from pysimt_sac.reproduce.results import Results
-from pysimt_sac.reproduce.tables import sections, title_of
+from pysimt_sac.reproduce.tables import STARS, bleu_of, compared, score_cell, search_name, sections, set_name, title_of
 
 HEADER = """\
 # Results
@@ -18,6 +19,30 @@ def results_page(found: Sequence[Results], discussion: str) -> str:
     """The whole page."""
     parts = [HEADER.rstrip("\n")]
     for results in found:
-        parts += [f"## {title_of(results)}", *sections(results, "###")]
+        parts += [f"## {title_of(results)}", as_markdown(summary_table(results)), *sections(results, "###")]
     parts += [] if found else [NOTHING]
     return "\n\n".join([*parts, *filter(None, [discussion.strip("\n")])]) + "\n"
+
+
+def summary(found: Sequence[Results]) -> str:
+    """The README's tables: BLEU of every system."""
+    parts = [f"{title_of(results)}:\n\n{as_markdown(summary_table(results))}\n\n" for results in found]
+    return "".join(["\n", *parts]) if parts else ""
+
+
+def summary_table(results: Results) -> Table:
+    """BLEU by the first search, pooled and on each test set, with stars against the last baseline that there is."""
+    search = results["searches"][0]
+    there = {part["baseline"] for part in results["comparisons"] if part["search"] == search}
+    if not there:
+        return Table(("system",), tuple((system["name"],) for system in results["systems"]))
+    baseline = [name for name in results["baselines"] if name in there][-1]
+    parts = [part for part in compared(results, search, baseline) if part["variant"] != "noUNK"]
+    columns = [bleu_of(part) for part in parts]
+    rows = [
+        (system["system"], str(len(system["runs"])), *(score_cell(column[number]) for column in columns))
+        for number, system in enumerate(columns[0])
+    ]
+    header = ("system", "runs", *(set_name(part) for part in parts))
+    notes = (f"BLEU, {search_name(search)}; {STARS}, {baseline}",)
+    return Table(header, tuple(rows), left=1, notes=notes)

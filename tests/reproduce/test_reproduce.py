@@ -1,10 +1,10 @@
-"""A whole reproduction through the real command line: undisturbed, and killed at many moments, with the same figures."""
+"""A whole reproduction through the real command line: undisturbed, and killed at many moments; the same figures."""
 
-import itertools
 import json
-import os
+import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -75,12 +75,12 @@ def test_what_is_done_is_not_done_again(folder, capsys):
 
 
 def test_killed_at_many_moments_it_ends_with_the_same_figures(folder):
-    """By SIGKILL, alone or with all that it had started; then by Ctrl-C, in the middle of a training."""
-    moments = ["started: prepare multi30k", "started: train MLE", "done: train MLE", "done: score"]
-    for moment, with_children in zip(moments, itertools.cycle((True, False))):
-        process = start(folder, "killed")
-        assert any(moment in line for line in process.stderr), moment
-        kill(process, with_children)
+    """By SIGKILL, alone or with all that it had started, and by Ctrl-C in the middle of a training."""
+    stop_at(folder, "started: prepare multi30k", lambda process: kill(process, with_children=True))
+    stop_at(folder, "started: train MLE", lambda process: kill(process, with_children=False))
+    stop_at(folder, "train MLE", interrupt)
+    stop_at(folder, "done: train MLE", lambda process: kill(process, with_children=True))
+    stop_at(folder, "done: score", lambda process: kill(process, with_children=False))
     with start(folder, "killed") as process:
         told = process.stderr.read()
     assert process.returncode == 0, told
@@ -90,16 +90,22 @@ def test_killed_at_many_moments_it_ends_with_the_same_figures(folder):
     assert tables(folder / "killed") == tables(folder / "whole")
 
 
-def test_an_interrupt_saves_the_runs_and_says_how_to_go_on(folder):
-    process = start(folder, "interrupted")
-    assert any("started: train MLE" in line for line in process.stderr)
-    log = folder / "interrupted/logs"
-    while "epoch" not in "".join(path.read_text() for path in log.glob("train-mle*.log")):  # it has begun to learn
+def stop_at(folder, moment, stop):
+    """Start the reproduction, and stop it when it says something."""
+    process = start(folder, "killed")
+    is_step = re.compile(r"\d\d:\d\d:\d\d ")  # not a line of the plan
+    assert any(moment in line and is_step.match(line) for line in process.stderr), moment
+    stop(process)
+
+
+def interrupt(process):
+    """Ctrl-C, when the actor has begun to learn."""
+    logs = Path(process.args[process.args.index("--out") + 1]) / "logs"
+    while "epoch" not in "".join(path.read_text() for path in logs.glob("train-mle*.log")):
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.05)
-    os.kill(process.pid, signal.SIGINT)
+    process.send_signal(signal.SIGINT)
     told = process.communicate()[1]
-    if "done: train MLE" not in told:
-        assert process.returncode == 130
-        assert "all states are saved. To go on: pysimt-sac reproduce en-de" in told
-        assert list((folder / "interrupted/runs/mle").glob("*/train_state.pt"))
+    assert process.returncode == 130
+    assert "all states are saved. To go on: pysimt-sac reproduce en-de" in told
+    assert list(logs.parent.glob("runs/mle/*/train_state.pt"))
