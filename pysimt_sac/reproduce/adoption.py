@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.engine.checkpoint import STATE_FILE, find_checkpoint, load_checkpoint, load_state
+from pysimt_sac.engine.config.options import TrainOptions, read_section
 from pysimt_sac.engine.config.parser import Options, result_changing_differences
+from pysimt_sac.engine.config.registry import METRICS
 from pysimt_sac.engine.data.moved_files import same_value
+from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder
 from pysimt_sac.hosts.embedded import build_model
@@ -18,7 +21,6 @@ from pysimt_sac.reproduce.runner import finish, is_locked
 from pysimt_sac.reproduce.stamps import Stamp, Stamps
 from pysimt_sac.reproduce.steps import Training
 
-LENGTH = ("max_epochs", "max_iterations", "patience")  # that a resumed run may change, but that a finished one shows
 NOT_COPIED = shutil.ignore_patterns("old-*", "train_state.previous.pt", "*.tmp", ".lock")
 DEPTH = 3  # of folders in which runs are looked for
 
@@ -45,16 +47,30 @@ class Candidate:
             return ["has not ended"]
         wanted = build_model(Options.from_dict(training.options.to_dict())).opts.to_dict()  # with all defaults
         same = functools.partial(same_value, known=self.state.get("files", {}))
-        before, after = without_start(config), without_start(wanted)
-        found = result_changing_differences(before, after, same)
-        lengths = [key for key in LENGTH if config["train"].get(key) != wanted["train"].get(key)]
-        return found + [f"train.{key}: {config['train'].get(key)} -> {wanted['train'].get(key)}" for key in lengths]
+        found = result_changing_differences(comparable(config), comparable(wanted), same)
+        train = read_section(TrainOptions, training.options.train, training.options.filename)
+        return found or ([] if ends_there(Progress.from_dict(progress), train) else ["would have ended elsewhere"])
 
 
-def without_start(config: dict[str, Any]) -> dict[str, Any]:
-    """A configuration without `pretrained_file`, whose weights are compared instead."""
+def comparable(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration without `pretrained_file`, whose weights are compared instead, and what does not act."""
     train = {key: value for key, value in config["train"].items() if key != "pretrained_file"}
+    if not train.get("lr_decay"):
+        train = {key: value for key, value in train.items() if not key.startswith("lr_decay_")}
     return {**config, "train": train}
+
+
+def ends_there(progress: Progress, train: TrainOptions) -> bool:
+    """Whether these options end a run where it has ended, whatever its own were: not later, and not earlier."""
+    name = train.eval_metrics[0].upper()
+    scores = progress.scores.get(name, [])
+    sign = 1 if METRICS.get(name).higher_better else -1
+    best, waited, longest = float("-inf"), 0, 0
+    for score in scores[:-1]:
+        waited = 0 if sign * score > best else waited + 1
+        best, longest = max(best, sign * score), max(longest, waited)
+    too_late = progress.update > train.max_iterations or progress.epoch > train.max_epochs + 1
+    return bool(progress.stop_reason(train)) and not too_late and longest < train.patience
 
 
 @dataclass

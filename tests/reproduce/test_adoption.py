@@ -5,8 +5,10 @@ import shutil
 import pytest
 
 import pysimt_sac.models  # noqa: F401 - registers the algorithms
+from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.config.parser import check_config, read_config
-from pysimt_sac.reproduce.adoption import Adoption
+from pysimt_sac.engine.training.progress import Progress
+from pysimt_sac.reproduce.adoption import Adoption, ends_there
 from pysimt_sac.reproduce.stamps import Stamps
 from pysimt_sac.reproduce.steps import Training
 
@@ -68,6 +70,30 @@ def test_another_configuration_is_left_alone(elsewhere, moved, override):
     actor = training(moved, "mle", "train.max_epochs:1", override)
     assert take_over(moved, elsewhere.folder, actor) == ({}, [])
     assert not actor.folder.exists()
+
+
+def test_options_that_did_not_act_may_differ(elsewhere, moved):
+    """A patience that was never exhausted, and a decay that is off."""
+    actor = training(moved, "mle", "train.max_epochs:1", "train.patience:3", "train.lr_decay_factor:0.7")
+    assert set(take_over(moved, elsewhere.folder, actor)[0]) == {"train-mle"}
+
+
+@pytest.mark.parametrize(
+    ("scores", "ended", "options", "same"),
+    [
+        ([1, 2, 3], {"epoch": 4, "update": 30}, {"max_epochs": 3}, True),
+        ([1, 2, 3], {"epoch": 4, "update": 30}, {"max_epochs": 4}, False),  # it would have gone on
+        ([1, 2, 3], {"epoch": 4, "update": 30}, {"max_epochs": 2}, False),  # it would have ended before
+        ([1, 2, 3], {"epoch": 4, "update": 30}, {"max_iterations": 30}, True),
+        ([1, 2, 3], {"epoch": 4, "update": 30}, {"max_iterations": 29}, False),
+        ([3, 2, 1, 4], {"epoch": 5, "update": 40}, {"max_epochs": 4, "patience": 3}, True),
+        ([3, 2, 1, 4], {"epoch": 5, "update": 40}, {"max_epochs": 4, "patience": 2}, False),  # after the third
+        ([3, 2, 1], {"epoch": 4, "update": 30, "bad_validations": 2}, {"max_epochs": 9, "patience": 2}, True),
+    ],
+)
+def test_where_a_run_ends(scores, ended, options, same):
+    progress = Progress(scores={"BLEU": scores}, ended=True, **ended)
+    assert ends_there(progress, TrainOptions(eval_metrics=("bleu",), **options)) is same
 
 
 def test_other_text_is_left_alone(elsewhere, moved):
