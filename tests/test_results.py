@@ -1,21 +1,10 @@
 """RESULTS.md and the README's table are what `make docs` writes: their figures are those of the kept results."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def generate():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_page_is_what_the_kept_results_say(generate):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pysimt_sac.commands.arguments import positive
 from pysimt_sac.errors import UserError
+from pysimt_sac.files import read_lines
 
 EPILOG = """Stopped in any way, the same command goes on where it was. The folder --out gets results.json, tables.md and
 report.html, beside the data, runs, translations, scores and logs they are made of. See docs/reproduce.md."""
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.epilog = EPILOG
     parser.add_argument("pair", metavar="PAIR", help="en-de or en-fr (Multi30K), or demo (the generated corpus)")
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="everything is written here")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="everything is written here")
     parser.add_argument("--raw", type=Path, metavar="FOLDER", help="the corpus's raw files, as for `prepare`")
     parser.add_argument("--mlt", type=Path, metavar="FOLDER", help="MLT's ambiguous words, as for `prepare mlt`")
     parser.add_argument(
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action="store_true", help="short runs, to try it out")
     parser.add_argument("--matrix", type=Path, metavar="FILE", help="systems and settings of your own")
     parser.add_argument("--plan", action="store_true", help="only say what is to do, and how long it takes")
+    parser.add_argument("--print-matrix", action="store_true", help="only print the matrix, to be changed")
     parser.add_argument("--tables", action="store_true", help="train nothing; make the tables of what is there")
     parser.add_argument("--jobs", type=positive, metavar="N", help="steps at a time (default: one per core)")
     parser.add_argument("--threads", type=positive, default=1, metavar="N", help="threads of each step (default: 1)")
@@ -54,6 +56,9 @@ def run(args: argparse.Namespace) -> int:
     from pysimt_sac.reproduce.runner import own_folder
 
     matrix, console = find_matrix(args.pair, args.matrix), Console()
+    if args.print_matrix:
+        print("\n".join(read_lines(matrix.path)))
+        return 0
     request = Request(
         pair=args.pair,
         out=checked_out(args.out),
@@ -91,8 +96,10 @@ def run(args: argparse.Namespace) -> int:
     return 1 if whole.runner.failed else 0
 
 
-def checked_out(path: Path) -> Path:
+def checked_out(path: Path | None) -> Path:
     """The folder to write to, absolute; configurations could not name one with a $ in it."""
+    if path is None:
+        raise UserError("missing", "--out FOLDER", "say where to write everything")
     out = path.expanduser().resolve()
     if "$" in str(out):
         raise UserError("a $ cannot be part of this folder's path", out, "choose another --out")

@@ -6,11 +6,11 @@ from pathlib import Path
 from pysimt_sac import __version__
 from pysimt_sac.corpora import mlt, multi30k
 from pysimt_sac.corpora.raw_files import find_splits, require_folder
-from pysimt_sac.corpora.record import checksum
+from pysimt_sac.corpora.record import checksum, versions
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import require_file
 from pysimt_sac.reproduce.matrix import Matrix
-from pysimt_sac.reproduce.stamps import digest, versions
+from pysimt_sac.reproduce.stamps import digest
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def multi30k_text(matrix: Matrix, request: Request) -> Preparation:
     needed = (*multi30k.REQUIRED_SPLITS, *matrix.data.tests)
     splits = find_splits(raw, request.pair, {split: split for split in needed}, needed)
     found = {split: [file.checksum for file in files] for split, files in splits.items()}
-    tools = {name: value for name, value in versions().items() if name in ("pysimt_sac", "sacremoses", "subword-nmt")}
+    tools = {name: value for name, value in versions().items() if name != "python"}
     folder = request.out / "data/multi30k"
     jobs = str(request.jobs * request.threads)
     words = ("prepare", "multi30k", "--raw", str(raw), "--pair", request.pair, "--out", str(folder), "--jobs", jobs)

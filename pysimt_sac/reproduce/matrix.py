@@ -18,6 +18,7 @@ from pysimt_sac.files import read_lines, require_file
 T = TypeVar("T")
 CORPORA = ("multi30k", "demo")
 READY_FOLDER = "reproduce"
+RESERVED = "=:,"  # have a meaning where commands name systems
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,8 @@ def check_matrix(matrix: Matrix) -> None:
         raise UserError(f"no corpus is called {matrix.corpus!r}", matrix.path, did_you_mean(matrix.corpus, CORPORA))
     for number, system in enumerate(matrix.systems):
         where = f"{matrix.path}: system {system.name!r}"
+        if system.name.lower() == "baseline" or set(system.name) & set(RESERVED):
+            raise UserError(f"a system cannot be called that, or have {RESERVED} in its name", where, "rename it")
         if not system.slug or system.slug in [other.slug for other in matrix.systems[:number]]:
             raise UserError("its name is another system's, or none that a file can have", where, "rename it")
         if system.start and system.start not in names[:number]:

@@ -96,6 +96,8 @@ class Whole:
         self.runner.run(scoring)
         undone += [step.title for step in scoring if step.id not in self.runner.done]
         missing = (*self.corpus.missing, *self.metrics.missing, *(f"Not done: {title}." for title in undone))
+        if len({step.training.system for step in translated if step.training}) == 1:
+            missing += ("Comparisons: there is only one system.",)
         done = {step.id: self.runner.done[step.id] for step in self.steps if step.id in self.runner.done}
         whole = Reproduction(self.matrix, self.corpus, self.request, self.work.trainings, scoring, done, missing)
         results = whole.results()

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pysimt_sac.corpora.record import versions
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.run_folder import read_curves
 from pysimt_sac.files import atomic_write, read_lines
 from pysimt_sac.reproduce.corpus import Corpus, Request
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.scoring import Scoring
-from pysimt_sac.reproduce.stamps import Stamp, commit, versions
+from pysimt_sac.reproduce.stamps import PACKAGES, Stamp, commit
 from pysimt_sac.reproduce.steps import Step, Training
 
 FORMAT = 1
@@ -45,7 +46,7 @@ class Reproduction:
             "baselines": list(self.matrix.scoring.baselines),
             "searches": self.matrix.decoding.searches(),
             "tests": list(self.matrix.data.tests),
-            "made": {"commit": commit(), "versions": versions()},
+            "made": {"commit": commit(), "versions": versions(PACKAGES)},
             "seconds": round(sum(stamp.seconds for stamp in self.done.values())),
             "data": {"key": self.corpus.text.key, **self.data_record()},
             "systems": [system for name in self.system_names() if (system := self.system(name))["runs"]],

@@ -133,7 +133,8 @@ class Scorer:
         for test_set in self.tests():
             words += ["--ref", f"{test_set}={places.fill(data.reference, test_set)}"]
             words += ["--mlt", f"{test_set}={places.fill(data.ambiguous, test_set)}"] * self.has_ambiguous()
-        words += ["--train", places.fill(data.training), "--title", f"{self.matrix.title}, {places.pair}"]
+        title = f"{self.matrix.title}, {places.pair.upper()}" if "-" in places.pair else self.matrix.title
+        words += ["--train", places.fill(data.training), "--title", title]
         words += ["--metrics", ",".join(METRICS), *self.resampling(), "--out", str(self.out / REPORT)]
         key = self.key("report", words)
         return Step(f"report-{key}", "report", key, tuple(words), (self.out / REPORT,))

@@ -6,16 +6,13 @@ changed configuration gives other keys, and only the steps that depend on it hav
 
 import hashlib
 import json
-import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac import __version__
-from pysimt_sac.corpora.record import checksum
+from pysimt_sac.corpora.record import checksum, versions
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write
 
@@ -50,17 +47,6 @@ def digest(value: Any) -> str:
     """A short checksum of plain values."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:KEY_LENGTH]
-
-
-def versions() -> dict[str, str]:
-    """The versions that results may depend on."""
-    found = {"pysimt_sac": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
 
 
 def commit() -> str:
@@ -134,7 +120,7 @@ class Stamps:
             command=tuple(command),
             seconds=round(seconds, 3),
             commit=commit() if made_by is None else made_by,
-            versions=versions(),
+            versions=versions(PACKAGES),
             outputs=tuple(map(self.output, outputs)),
             told=dict(told or {}),
         )

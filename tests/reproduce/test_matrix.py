@@ -50,6 +50,8 @@ def test_named_systems_come_with_what_they_start_from():
         ('start = "MLE"', 'start = "MLX"', "starts from 'MLX', which is no system above it (did you mean 'MLE'?)"),
         ('config = "sac_bleu"', 'config = "sac_blue"', "no experiment is called 'sac_blue' (did you mean 'sac_bleu'?)"),
         ('name = "SAC BLEU"', 'name = "MLE"', "its name is another system's"),
+        ('name = "SAC BLEU"', 'name = "a=b"', "a system cannot be called that, or have =:, in its name"),
+        ('name = "SAC BLEU"', 'name = "Baseline"', "a system cannot be called that"),
         ('baselines = ["MLE"]', 'baselines = ["C1"]', "baselines: no system is called 'C1'"),
         ('baselines = ["MLE"]', 'baselines = "MLE"', "baselines: must be a list of strings"),
         ('corpus = "multi30k"', 'corpus = "multi31k"', "no corpus is called 'multi31k' (did you mean 'multi30k'?)"),
@@ -88,6 +90,19 @@ def test_what_can_be_checked_is_checked_before_anything_is_written(
     assert main_sac([*words(inputs, "out"), *options]) == 2
     assert message in capsys.readouterr().err
     assert not (inputs / "out").exists()
+
+
+def test_a_matrix_can_be_printed_and_changed(tmp_path, capsys):
+    assert main_sac(["reproduce", "en-de", "--print-matrix"]) == 0
+    (tmp_path / "mine.toml").write_text(capsys.readouterr().out)
+    assert read_matrix(tmp_path / "mine.toml").systems == find_matrix("en-de", None).systems
+
+
+def test_a_pair_that_no_matrix_knows(capsys):
+    assert main_sac(["reproduce", "en-dk", "--out", "x"]) == 2
+    assert "no matrix is for 'en-dk' (did you mean 'en-de'?)" in capsys.readouterr().err
+    assert main_sac(["reproduce", "demo"]) == 2
+    assert "--out FOLDER: missing" in capsys.readouterr().err
 
 
 def test_a_test_set_that_is_missing_is_named_at_once(inputs, capsys):

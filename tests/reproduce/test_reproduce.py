@@ -74,6 +74,30 @@ def test_what_is_done_is_not_done_again(folder, capsys):
     assert "6 of 6 steps are done" in capsys.readouterr().out
 
 
+def test_a_failed_run_is_told_and_the_tables_are_made_without_it(folder, capsys):
+    """A rate at which weights are soon no numbers."""
+    bad = '[[system]]\nname = "Bad"\nconfig = "mle"\noverrides = ["train.lr:1e30", "train.gclip:0"]\n'
+    path = folder / "more.toml"
+    path.write_text((folder / "matrix.toml").read_text() + bad)
+    first = figures(folder / "whole")
+    command = [*words(folder, "whole"), "--matrix", str(path)]
+    assert main_sac(command) == 1
+    told = capsys.readouterr().err
+    assert "failed: train Bad, seed 1: exit status 2; pysimt-sac train: error: " in told
+    assert f"; log: {folder}/whole/logs/train-bad-s1-" in told
+    assert "started: train MLE" not in told
+    after = figures(folder / "whole")
+    assert after[:4] == first[:4]
+    assert "- Not done: train Bad, seed 1." in tables(folder / "whole")
+    assert main_sac(words(folder, "whole")) == 0
+    assert figures(folder / "whole") == first
+
+
+def test_tables_of_nothing_cannot_be_made(folder, capsys):
+    assert main_sac([*words(folder, "nothing"), "--tables"]) == 2
+    assert "nothing has been translated yet" in capsys.readouterr().err
+
+
 def test_killed_at_many_moments_it_ends_with_the_same_figures(folder):
     """By SIGKILL, alone or with all that it had started, and by Ctrl-C in the middle of a training."""
     stop_at(folder, "started: prepare multi30k", lambda process: kill(process, with_children=True))
