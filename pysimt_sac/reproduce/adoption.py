@@ -109,9 +109,8 @@ class Adoption:
         named = candidate.state["config"]["train"].get("pretrained_file")
         if actor is None or not named:
             return actor is None and not named
-        assert actor.options is not None
-        metric = str(candidate.state["config"]["train"]["eval_metrics"]).partition(",")[0].strip("[]' ")
         try:
+            metric = read_section(TrainOptions, candidate.state["config"]["train"], named).eval_metrics[0]
             theirs, ours = (weights_digest(find_checkpoint(place, metric)) for place in (named, actor.folder))
         except UserError:
             return False  # its actor is gone

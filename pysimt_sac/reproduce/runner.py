@@ -57,7 +57,7 @@ class Runner:
 
     def run(self, steps: Sequence[Step]) -> None:
         """Run all steps that are not done; raise `Interrupted` when a signal came, with all processes ended."""
-        self.waiting = [step for step in steps if step.id not in self.done]
+        self.waiting = [step for step in steps if step.id not in self.done and step.id not in self.failed]
         with Interrupts() as interrupts:
             try:
                 while self.waiting or self.running:
