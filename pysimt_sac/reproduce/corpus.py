@@ -1,6 +1,6 @@
 """The corpus of a reproduction: how it is prepared, what it depends on, and what is missing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pysimt_sac import __version__
@@ -39,6 +39,7 @@ class Preparation:
     folder: Path
     words: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()  # that it writes, at least
+    content: dict[str, str] = field(default_factory=dict)  # checksums of what was prepared elsewhere
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def multi30k_text(matrix: Matrix, request: Request) -> Preparation:
         folder = require_folder(request.prepared.resolve())
         files = sorted(path for path in require_folder(folder / request.pair).iterdir() if path.is_file())
         content = {path.name: checksum(path) for path in files if path.name != "corpus.json"}
-        return Preparation("multi30k", digest(["prepared", content]), folder)
+        return Preparation("multi30k", digest(["prepared", content]), folder, content=content)
     assert request.raw is not None
     raw = multi30k.raw_folder(request.raw.resolve())
     needed = (*multi30k.REQUIRED_SPLITS, *matrix.data.tests)

@@ -10,7 +10,7 @@ from pysimt_sac.corpora.record import versions
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.run_folder import read_curves
 from pysimt_sac.files import atomic_write, read_lines
-from pysimt_sac.reproduce.corpus import Corpus, Request
+from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.scoring import Scoring
 from pysimt_sac.reproduce.stamps import PACKAGES, Stamp, commit
@@ -48,7 +48,8 @@ class Reproduction:
             "tests": list(self.matrix.data.tests),
             "made": {"commit": commit(), "versions": versions(PACKAGES)},
             "seconds": round(sum(stamp.seconds for stamp in self.done.values())),
-            "data": {"key": self.corpus.text.key, **self.data_record()},
+            "data": {"key": self.corpus.text.key, **record_of(self.corpus.text, self.request.pair)},
+            "ambiguous_words": record_of(self.corpus.ambiguous, self.request.pair) if self.corpus.ambiguous else {},
             "systems": [system for name in self.system_names() if (system := self.system(name))["runs"]],
             "comparisons": [part for step in scored if step.command == "compare" for part in comparisons(step)],
             "lexical": [lexical(step) for step in scored if step.command == "lexical"],
@@ -93,14 +94,16 @@ class Reproduction:
                            for name, points in curves.items() if name.startswith("val_")},
         }  # fmt: skip
 
-    def data_record(self) -> Results:
-        """What `prepare` recorded of the text."""
-        folder = self.corpus.text.folder
-        for path in (folder / self.request.pair / "corpus.json", folder / "corpus.json"):
-            if path.is_file():
-                record = json.loads(path.read_text(encoding="utf-8"))
-                return {name: record[name] for name in ("corpus", "settings", "versions", "inputs", "files")}
-        return {}
+
+def record_of(prepared: Preparation, pair: str) -> Results:
+    """What `prepare` recorded: settings, versions, checksums; of a corpus from elsewhere the checksums."""
+    if prepared.content:
+        return {"files": prepared.content}
+    for path in (prepared.folder / pair / "corpus.json", prepared.folder / "corpus.json"):
+        if path.is_file():
+            record = read_json(path)
+            return {name: record[name] for name in ("corpus", "settings", "versions", "inputs", "files")}
+    return {}
 
 
 def read_json(path: Path) -> Any:

@@ -1,5 +1,6 @@
 """A step's key changes with all that its outcome depends on, and with nothing else."""
 
+from pysimt_sac.cli import main_sac
 from pysimt_sac.reproduce.stamps import Stamps
 from tests.reproduce.tiny import write
 
@@ -44,6 +45,19 @@ def test_changed_lists_of_ambiguous_words_redo_their_preparation_alone(plan, inp
     first = keys(plan())
     write(inputs / "mlt/ENDE_MLTD_full.txt", ["bank bank 1000"])
     assert changed(first, keys(plan())) == {"prepare mlt"}
+
+
+def test_a_corpus_that_was_prepared_elsewhere_counts_by_its_content(plan, inputs):
+    words = ["prepare", "multi30k", "--raw", inputs / "raw", "--pair", "en-de", "--out", inputs / "ready", "--jobs", 1]
+    assert main_sac([str(word) for word in words]) == 0
+    work = plan(raw=None, prepared=inputs / "ready")
+    assert [step.title for step in work.preparations] == ["prepare mlt"]
+    assert work.trainings[0].after == ()
+    train = inputs / "ready/en-de/train.lc.norm.tok.en"
+    assert str(train) in str(work.trainings[0].options.data["train_set"])
+    first = keys(work)
+    write(train, train.read_text().splitlines()[::-1])
+    assert changed(first, keys(plan(raw=None, prepared=inputs / "ready"))) == set(first)
 
 
 def test_seeds_have_actors_of_their_own(plan):
