@@ -22,6 +22,7 @@ from pysimt_sac.reproduce.stamps import Stamp, Stamps
 from pysimt_sac.reproduce.steps import Training
 
 NOT_COPIED = shutil.ignore_patterns("old-*", "train_state.previous.pt", "*.tmp", ".lock")
+SHOWN = 4  # differences that are told
 DEPTH = 3  # of folders in which runs are looked for
 
 
@@ -30,6 +31,13 @@ class Candidate:
     """A finished run somewhere; its state is read when it is needed."""
 
     folder: Path
+    nearest: str = ""  # what it comes nearest to, and ...
+    reasons: list[str] = field(default_factory=list)  # ... why it is not that; nothing if it was taken over
+
+    def remember(self, training: Training, reasons: list[str]) -> None:
+        """Keep the training that it comes nearest to."""
+        if not self.nearest or len(reasons) < len(self.reasons):
+            self.nearest, self.reasons = training.title, reasons
 
     @functools.cached_property
     def state(self) -> dict[str, Any]:
@@ -99,10 +107,18 @@ class Adoption:
             if training.id in done or (actor and actor.id not in done) or is_locked(training.folder):
                 continue
             for candidate in self.candidates:
-                if not candidate.differences(training) and self.same_actor(candidate, actor):
+                found = candidate.differences(training)
+                found = found or ([] if self.same_actor(candidate, actor) else ["started from another actor"])
+                candidate.remember(training, found)
+                if not found:
                     done[training.id] = self.copy(candidate, training)
                     self.tell(f"taken over: {training.title}, from {candidate.folder}")
                     break
+        for candidate in self.candidates:
+            if candidate.nearest and candidate.reasons:
+                shown = "; ".join(candidate.reasons[:SHOWN]) + " ..." * (len(candidate.reasons) > SHOWN)
+                self.tell(f"not taken over: {candidate.folder}, nearest to {candidate.nearest}: {shown}")
+                candidate.nearest = ""  # told
 
     def same_actor(self, candidate: Candidate, actor: Training | None) -> bool:
         """Whether a run started from the weights of an actor."""

@@ -149,7 +149,7 @@ def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step
         parts.append(f"{own.step.title}:{share} {in_words(left)}")
     n_done = sum(step.id in runner.done for step in steps)
     whole = in_words(makespan(seconds, steps, runner.jobs))
-    return f"{n_done}/{len(steps)} done, at most {whole} left" + "".join(f" | {part}" for part in parts)
+    return f"{n_done}/{len(steps)} done, about {whole} left" + "".join(f" | {part}" for part in parts)
 
 
 def seconds_left(own: Running, estimate: float) -> float:
@@ -160,4 +160,4 @@ def seconds_left(own: Running, estimate: float) -> float:
         if now > own.first_update:
             return max(1.0, (own.step.updates - now) * elapsed / (now - own.first_update))
         return estimate
-    return max(1.0, estimate - elapsed)
+    return max(1.0, estimate - elapsed, elapsed / 4)

@@ -68,8 +68,12 @@ def test_an_actor_and_what_started_from_it(elsewhere, moved):
 @pytest.mark.parametrize("override", ["train.seed:2", "train.max_epochs:2", "train.lr:0.02", "model.emb_dim:9"])
 def test_another_configuration_is_left_alone(elsewhere, moved, override):
     actor = training(moved, "mle", "train.max_epochs:1", override)
-    assert take_over(moved, elsewhere.folder, actor) == ({}, [])
+    done, told = take_over(moved, elsewhere.folder, actor)
+    assert done == {}
     assert not actor.folder.exists()
+    key, _, value = override.partition(":")
+    line = next(line for line in told if line.startswith(f"not taken over: {elsewhere.run_folder}, nearest to mle: "))
+    assert "would have ended elsewhere" in line if "epochs" in key else f"{key}: " in line and f" -> {value}" in line
 
 
 def test_options_that_did_not_act_may_differ(elsewhere, moved):
