@@ -8,6 +8,7 @@ from typing import Any
 
 from pysimt_sac.corpora.record import versions
 from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.report.figures import Point
 from pysimt_sac.evaluation.report.run_folder import read_curves
 from pysimt_sac.files import atomic_write, read_lines
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
@@ -88,11 +89,17 @@ class Reproduction:
             "taken_over": "adopted" in stamp.told,
             "updates": stamp.told["update"],
             "seconds": round(stamp.seconds),
-            "best": {metric: {"score": best["score"], "update": best["update"]}
+            "best": {metric: {"score": best["score"], "update": update_of(best, curves.get(f"val_{metric}", ()))}
                      for metric, best in stamp.told["best"].items()},
             "validation": {name.removeprefix("val_"): [list(point) for point in points]
                            for name, points in curves.items() if name.startswith("val_")},
         }  # fmt: skip
+
+
+def update_of(best: Results, curve: Sequence[Point]) -> int:
+    """After which update a score was the best; runs of earlier versions say only at which validation."""
+    update, number = int(best["update"]), int(best["validation"])
+    return int(curve[number - 1][0]) if update < 0 and 0 < number <= len(curve) else update
 
 
 def record_of(prepared: Preparation, pair: str) -> Results:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from pysimt_sac.engine.checkpoint import load_state
+from pysimt_sac.engine.checkpoint import load_state, state_fits
 from pysimt_sac.engine.decoding.translation import checkpoint_to_use
 from pysimt_sac.engine.training.interrupts import Interrupts
+from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.errors import UserError, shorten
 from pysimt_sac.files import make_folder
 from pysimt_sac.reproduce.orphans import VARIABLE
@@ -140,9 +141,10 @@ def finish(stamps: Stamps, step: Step, seconds: float, made_by: str | None = Non
     if not isinstance(step, Training):
         return stamps.write(step.id, step.key, step.words, seconds, step.outputs, made_by=made_by)
     state, _ = load_state(step.folder)
-    if state is None or not state["progress"]["ended"]:
+    with state_fits(step.folder):
+        progress = Progress.from_dict(state["progress"]).to_dict() if state else {}  # of earlier versions, too
+    if state is None or not progress["ended"]:
         raise UserError("has not ended", step.folder, "give the same command again")
-    progress = state["progress"]
     told = {name: progress[name] for name in ("update", "seconds", "timed_updates", "best", "seed")}
     best, scalars = checkpoint_to_use(step.folder).resolve(), step.folder / f"{state['exp_id']}.scalars.jsonl"
     told |= {"checkpoint": best.name, "curves": scalars.name, **more}

@@ -7,7 +7,7 @@ import pytest
 
 from pysimt_sac.cli import main_sac
 from pysimt_sac.errors import UserError
-from pysimt_sac.reproduce.results import read_results
+from pysimt_sac.reproduce.results import read_results, update_of
 from pysimt_sac.reproduce.tables import spread, tables_page
 
 
@@ -60,6 +60,13 @@ def results():
         "lexical": [{"search": "beam6", "baseline": "MLE", "test_set": "test_2016_flickr",
                      "cases": {"all": 1004, "rare": 0}, "all": [lta, ali], "rare": []}],
     }  # fmt: skip
+
+
+def test_the_update_of_a_best_score():
+    curve = [(0.0, 30.0), (50.0, 31.0), (100.0, 30.5)]
+    assert update_of({"update": 50, "validation": 2}, curve) == 50
+    assert update_of({"update": -1, "validation": 3}, curve) == 100  # a run of an earlier version
+    assert update_of({"update": -1, "validation": 4}, curve) == -1
 
 
 def test_mean_and_standard_deviation():
