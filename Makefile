@@ -3,16 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo demo-all test test-pysimt lint format docs bench clean
+.PHONY: help demo demo-all reproduce-demo test test-pysimt lint format docs bench clean
 
 help:
 	@echo "make demo    train, translate and report on the generated demo corpus"
 	@echo "make demo-all   the same with every algorithm: about eight minutes"
+	@echo "make reproduce-demo   several seeds, controls, comparisons and tables on the demo corpus"
 	@echo "make test    run all tests"
 	@echo "make test-pysimt PYSIMT=path   compare with pysimt itself"
 	@echo "make bench   measure training and search"
 	@echo "make lint    ruff and mypy"
-	@echo "make docs    write docs/options.md anew from the options' declarations"
+	@echo "make docs    write docs/options.md, RESULTS.md and the README's table of results anew"
 	@echo "make format  rewrite the code as ruff likes it"
 
 $(READY): setup.py pyproject.toml constraints.txt
@@ -25,6 +26,10 @@ demo: $(READY)
 
 demo-all: $(READY)
 	$(BIN)/python experiments/demo.py --all
+
+# Stopped, it goes on where it was; the tables are in runs/reproduce-demo.
+reproduce-demo: $(READY)
+	$(BIN)/python -m pysimt_sac reproduce demo --out runs/reproduce-demo --seeds 2 $(ARGS)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto

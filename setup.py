@@ -29,7 +29,7 @@ setup(
     package_dir={"pysimt_sac.experiments": "experiments"},
     package_data={
         "pysimt_sac": ["py.typed", "evaluation/report/*.json", "evaluation/report/assets/*"],
-        "pysimt_sac.experiments": ["*.conf"],
+        "pysimt_sac.experiments": ["*.conf", "reproduce/*.toml"],
     },
     install_requires=[
         "torch>=2.6,<3",

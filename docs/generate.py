@@ -1,7 +1,12 @@
-"""Write docs/options.md anew from the declarations of the options (`make docs`)."""
+"""Write the generated pages anew (`make docs`).
+
+docs/options.md is made from the declarations of the options, experiments/RESULTS.md and the README's table of results
+from the files in experiments/results/.
+"""
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,9 +16,14 @@ from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainO
 from pysimt_sac.engine.config.parser import option_classes
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.network import nmt  # noqa: F401 - registers the plain model
+from pysimt_sac.reproduce.results import read_results
+from pysimt_sac.reproduce.results_page import results_page, summary
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/options.md"
+RESULTS, KEPT = ROOT / "experiments/RESULTS.md", ROOT / "experiments/results"
+README = ROOT / "README.md"
+SUMMARY = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- end of results -->)", re.DOTALL)
 HEADER = """\
 # Options
 
@@ -81,5 +91,19 @@ def page() -> str:
     return "\n".join([HEADER, *shared, *(model_part(name, ours[name]) for name in sorted(ours)), index])
 
 
+def results(folder: Path = KEPT) -> str:
+    """experiments/RESULTS.md."""
+    discussion = (folder / "discussion.md").read_text(encoding="utf-8")
+    return results_page([read_results(path) for path in sorted(folder.glob("*.json"))], discussion)
+
+
+def readme(text: str, folder: Path = KEPT) -> str:
+    """The README with the table of results as it is now, between its two marks."""
+    found = [read_results(path) for path in sorted(folder.glob("*.json"))]
+    return SUMMARY.sub(lambda _: summary(found), text)
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    RESULTS.write_text(results(), encoding="utf-8")
+    README.write_text(readme(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -3,11 +3,13 @@
 The task is to say a sentence of twelve words backwards, in capitals.
 """
 
+import importlib.util
 import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -99,6 +101,15 @@ def make_toy(folder: Path) -> Toy:
     config.write_text(CONFIG.format(folder=folder))
     texts = [folder / f"{name}.{side}" for name in ("train", "val", "test") for side in ("src", "trg")]
     return Toy(folder, config, *texts, folder / "vocab.src", folder / "vocab.trg")
+
+
+@pytest.fixture(scope="session")
+def generate() -> ModuleType:
+    """docs/generate.py, which is not part of the package."""
+    spec = importlib.util.spec_from_file_location("generate", Path(__file__).parents[1] / "docs/generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @dataclass(frozen=True)

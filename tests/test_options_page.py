@@ -1,10 +1,7 @@
 """`docs/options.md` cannot go stale: it is what `make docs` writes, and lists every key that acts on a model."""
 
-import importlib.util
 import re
 from pathlib import Path
-
-import pytest
 
 from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.config.parser import option_classes
@@ -12,14 +9,6 @@ from pysimt_sac.engine.config.registry import MODELS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/options.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def generate():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_it_is_what_the_declarations_say(generate):

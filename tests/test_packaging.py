@@ -28,6 +28,9 @@ def test_an_installed_package_has_its_data(tmp_path):
     data = {path for path in (ROOT / "pysimt_sac").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert {str(path.relative_to(ROOT)) for path in data} <= installed
     assert {f"pysimt_sac/experiments/{path.name}" for path in ROOT.glob("experiments/*.conf")} <= installed
+    assert {
+        f"pysimt_sac/experiments/reproduce/{path.name}" for path in ROOT.glob("experiments/reproduce/*")
+    } <= installed
     words = [sys.executable, "-m", "pysimt_sac", "config", "--list"]
     done = subprocess.run(words, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
     assert "sac_bleu" in done.stdout, done.stderr

@@ -25,8 +25,8 @@ def test_the_commands_it_shows_exist():
         assert program == "pysimt-sac" or COMMANDS[command].in_pysimt
 
 
-@pytest.mark.parametrize("target", ["demo", "test"])
-def test_the_two_commands_are_targets_of_the_makefile(target):
+@pytest.mark.parametrize("target", ["demo", "test", "reproduce-demo"])
+def test_its_commands_are_targets_of_the_makefile(target):
     assert f"make {target}" in README
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 

@@ -3,8 +3,8 @@
 import argparse
 from pathlib import Path
 
-import pysimt_sac
 from pysimt_sac.commands import config_views
+from pysimt_sac.engine.config.ready import ready_configs
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.files import atomic_write, read_lines
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json and (args.list or args.copy or args.options or args.schema):
         raise UserError("shows one configuration", "--json", "use it alone or with --resolved")
     if args.list:
-        for name, path in experiments().items():
+        for name, path in ready_configs().items():
             print(f"{name:18}{read_lines(path)[0].removeprefix('# ')}")
     elif args.copy:
         print(f"Wrote {copy(*args.copy)}")
@@ -63,19 +63,11 @@ def view(args: argparse.Namespace) -> str:
 # The ready ones
 
 
-def experiments() -> dict[str, Path]:
-    """The experiments that come with this package, by name: inside it if it was installed, else beside it."""
-    package = Path(pysimt_sac.__file__).resolve().parent
-    folders = [folder for folder in (package / "experiments", package.parent / "experiments") if folder.is_dir()]
-    paths = sorted(folders[0].glob("*.conf")) if folders else []
-    return {path.stem: path for path in paths if not path.name.startswith("base_")}
-
-
 def copy(name: str, dest: str = ".", *more: str) -> Path:
     """Write an experiment with all that it includes; the path written."""
     if more:
         raise UserError(f"{more[0]!r} is one word too many", "--copy", "give a name and at most one place")
-    known = experiments()
+    known = ready_configs()
     name = name.removesuffix(".conf")
     if name not in known:
         raise UserError(f"no experiment is called {name!r}", "--copy", did_you_mean(name, known))

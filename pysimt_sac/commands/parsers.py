@@ -34,6 +34,8 @@ COMMANDS: dict[str, Command] = {
     "rank": Command("human ranking: draw a blind sheet, score the filled one"),
     "domain": Command("how far is a test set from the training text? unknown words and perplexity"),
     "report": Command("one page that shows what training did to the translations"),
+    "reproduce": Command("the paper's tables from the raw data, by one command that can be stopped at any moment"),
+    "results": Command("one page of the results of several reproductions"),
     "completion": Command("a script with which bash, zsh or fish completes these commands"),
     "host": Command("what trains and translates here: pysimt itself or the embedded engine; whose `pysimt` is"),
 }

@@ -58,10 +58,10 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def versions() -> dict[str, str]:
-    """The versions of the packages that determine the prepared text."""
+def versions(packages: Sequence[str] = ("sacremoses", "subword-nmt")) -> dict[str, str]:
+    """Our version, Python's, and those of packages, by default of those that determine the prepared text."""
     found = {"pysimt_sac": __version__, "python": platform.python_version()}
-    for package in ("sacremoses", "subword-nmt"):
+    for package in packages:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.commands.config import experiments
 from pysimt_sac.engine.config.parser import check_config, read_config
+from pysimt_sac.engine.config.ready import ready_configs
 
 BASE = """\
 [vars]
@@ -123,7 +123,7 @@ def test_a_copy_stands_alone(capsys, tmp_path, monkeypatch):
     text = (tmp_path / "control_mle.conf").read_text()
     assert text.startswith("# Control C1 for sac_bleu.conf")
     assert "[include]" not in text
-    copied, ours = read_config(tmp_path / "control_mle.conf"), read_config(experiments()["control_mle"])
+    copied, ours = read_config(tmp_path / "control_mle.conf"), read_config(ready_configs()["control_mle"])
     assert check_config(copied)[1] == check_config(ours)[1] == []
     assert copied.to_dict() | {"filename": ""} == ours.to_dict() | {"filename": ""}
     for dest in ("a/", "a/b.conf", "a"):

@@ -1,0 +1,145 @@
+"""`pysimt-sac reproduce`: the paper's tables from the raw data, in one command that can be stopped at any moment."""
+
+import argparse
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pysimt_sac.commands.arguments import positive
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import read_lines
+
+EPILOG = """Stopped in any way, the same command goes on where it was. The folder --out gets results.json, tables.md and
+report.html, beside the data, runs, translations, scores and logs they are made of. See docs/reproduce.md."""
+EVERY, EVERY_ON_TERMINAL = 60.0, 2.0  # seconds between two lines that say how far everything is
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("pair", metavar="PAIR", help="en-de or en-fr (Multi30K), or demo (the generated corpus)")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="everything is written here")
+    parser.add_argument("--raw", type=Path, metavar="FOLDER", help="the corpus's raw files, as for `prepare`")
+    parser.add_argument("--mlt", type=Path, metavar="FOLDER", help="MLT's ambiguous words, as for `prepare mlt`")
+    parser.add_argument(
+        "--prepared", type=Path, metavar="FOLDER", help="in the place of --raw: what `prepare` has written"
+    )
+    parser.add_argument("--seeds", type=positive, default=3, metavar="N", help="runs of each system (default: 3)")
+    parser.add_argument("--systems", default="", metavar="A,B", help="only these, and what they start from")
+    parser.add_argument("--short", action="store_true", help="short runs, to try it out")
+    parser.add_argument("--matrix", type=Path, metavar="FILE", help="systems and settings of your own")
+    parser.add_argument("--plan", action="store_true", help="only say what is to do, and how long it takes")
+    parser.add_argument("--print-matrix", action="store_true", help="only print the matrix, to be changed")
+    parser.add_argument("--tables", action="store_true", help="train nothing; make the tables of what is there")
+    parser.add_argument("--jobs", type=positive, metavar="N", help="steps at a time (default: one per core)")
+    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="threads of each step (default: 1)")
+    parser.add_argument(
+        "-d", "--device-id", default="cpu", metavar="DEVICE", help="auto, cpu, gpu or cuda:N (default: cpu)"
+    )
+    parser.add_argument(
+        "--adopt", type=Path, action="append", default=[], metavar="FOLDER",
+        help="take over finished runs in this folder whose configuration, text and actor are the same; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--adopt-commit", default="", metavar="COMMIT", help="the commit that made these runs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan, and do it."""
+    from pysimt_sac.engine.training.interrupts import Interrupted
+    from pysimt_sac.reproduce.adoption import Adoption
+    from pysimt_sac.reproduce.corpus import Request
+    from pysimt_sac.reproduce.matrix import find_matrix
+    from pysimt_sac.reproduce.reproduction import Whole
+    from pysimt_sac.reproduce.runner import own_folder
+
+    matrix, console = find_matrix(args.pair, args.matrix), Console()
+    if args.print_matrix:
+        print("\n".join(read_lines(matrix.path)))
+        return 0
+    request = Request(
+        pair=args.pair,
+        out=checked_out(args.out),
+        raw=args.raw,
+        mlt=args.mlt,
+        prepared=args.prepared,
+        seeds=args.seeds,
+        systems=tuple(name.strip() for name in args.systems.split(",") if name.strip()),
+        short=args.short,
+        jobs=args.jobs or max(1, cores() // args.threads),
+        threads=args.threads,
+        device=args.device_id,
+    )
+    whole = Whole(matrix, request, console.tell, console.show)
+    adoption = Adoption(args.adopt, args.adopt_commit, whole.stamps, console.tell) if args.adopt else None
+    if args.plan:
+        print("\n".join(whole.plan()))
+        return 0
+    with own_folder(request.out):
+        if adoption:
+            whole.take_over(adoption)
+        console.tell("\n".join(whole.plan()))
+        try:
+            whole.run(adoption, train=not args.tables)
+        except Interrupted as interruption:
+            command = shlex.join(["pysimt-sac", *sys.argv[1:]])
+            console.tell(f"Stopped by {interruption}; all states are saved. To go on: {command}")
+            return interruption.status
+        finally:
+            console.clear()
+    for reason in whole.runner.failed.values():
+        console.tell(reason)
+    for path in whole.written():
+        print(f"written: {path}")
+    return 1 if whole.runner.failed else 0
+
+
+def checked_out(path: Path | None) -> Path:
+    """The folder to write to, absolute; configurations could not name one with a $ in it."""
+    if path is None:
+        raise UserError("missing", "--out FOLDER", "say where to write everything")
+    out = path.expanduser().resolve()
+    if "$" in str(out):
+        raise UserError("a $ cannot be part of this folder's path", out, "choose another --out")
+    return out
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Console:
+    """Lines on standard error, and below them, on a terminal, one that says how far everything is."""
+
+    def __init__(self) -> None:
+        self.is_terminal = sys.stderr.isatty()
+        self.last, self.shown = time.monotonic(), ""
+
+    def tell(self, message: str) -> None:
+        """A line that stays."""
+        self.clear()
+        stamp = "" if "\n" in message else time.strftime("%H:%M:%S ")
+        print(f"{stamp}{message}", file=sys.stderr, flush=True)
+
+    def show(self, line: Callable[[], str]) -> None:
+        """Say how far everything is, if that was some time ago."""
+        if time.monotonic() - self.last < (EVERY_ON_TERMINAL if self.is_terminal else EVERY):
+            return
+        self.last = time.monotonic()
+        if not self.is_terminal:
+            self.tell(line())
+            return
+        from pysimt_sac.engine.training.console import terminal_width
+
+        self.clear()
+        self.shown = line()[: max(20, terminal_width() - 1)]
+        print(self.shown, end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Remove the line that says how far everything is."""
+        if self.shown:
+            print(f"\r{' ' * len(self.shown)}\r", end="", file=sys.stderr, flush=True)
+            self.shown = ""

@@ -1,0 +1,149 @@
+"""Taking over runs that were made elsewhere: where configuration, text and actor are the same, the outcome is, too."""
+
+import functools
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.engine.checkpoint import STATE_FILE, find_checkpoint, load_checkpoint, load_state
+from pysimt_sac.engine.config.options import TrainOptions, read_section
+from pysimt_sac.engine.config.parser import Options, result_changing_differences
+from pysimt_sac.engine.config.registry import METRICS
+from pysimt_sac.engine.data.moved_files import same_value
+from pysimt_sac.engine.training.progress import Progress
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import atomic_folder
+from pysimt_sac.hosts.embedded import build_model
+from pysimt_sac.reproduce.runner import finish, is_locked
+from pysimt_sac.reproduce.stamps import Stamp, Stamps
+from pysimt_sac.reproduce.steps import Training
+
+NOT_COPIED = shutil.ignore_patterns("old-*", "train_state.previous.pt", "*.tmp", ".lock")
+SHOWN = 4  # differences that are told
+DEPTH = 3  # of folders in which runs are looked for
+
+
+@dataclass
+class Candidate:
+    """A finished run somewhere; its state is read when it is needed."""
+
+    folder: Path
+    nearest: str = ""  # what it comes nearest to, and ...
+    reasons: list[str] = field(default_factory=list)  # ... why it is not that; nothing if it was taken over
+
+    def remember(self, training: Training, reasons: list[str]) -> None:
+        """Keep the training that it comes nearest to."""
+        if not self.nearest or len(reasons) < len(self.reasons):
+            self.nearest, self.reasons = training.title, reasons
+
+    @functools.cached_property
+    def state(self) -> dict[str, Any]:
+        """The run's state without its weights; empty if it has none that this version reads."""
+        try:
+            state, _ = load_state(self.folder)
+        except UserError:
+            return {}
+        return {name: state[name] for name in ("config", "progress", "files") if name in state} if state else {}
+
+    def differences(self, training: Training) -> list[str]:
+        """Why it is not the outcome of a training; empty if it is."""
+        config, progress = self.state.get("config"), self.state.get("progress", {})
+        if config is None or not progress.get("ended") or training.options is None:
+            return ["has not ended"]
+        wanted = build_model(Options.from_dict(training.options.to_dict())).opts.to_dict()  # with all defaults
+        same = functools.partial(same_value, known=self.state.get("files", {}))
+        found = result_changing_differences(comparable(config), comparable(wanted), same)
+        train = read_section(TrainOptions, training.options.train, training.options.filename)
+        return found or ([] if ends_there(Progress.from_dict(progress), train) else ["would have ended elsewhere"])
+
+
+def comparable(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration without `pretrained_file`, whose weights are compared instead, and what does not act."""
+    train = {key: value for key, value in config["train"].items() if key != "pretrained_file"}
+    if not train.get("lr_decay"):
+        train = {key: value for key, value in train.items() if not key.startswith("lr_decay_")}
+    return {**config, "train": train}
+
+
+def ends_there(progress: Progress, train: TrainOptions) -> bool:
+    """Whether these options end a run where it has ended, whatever its own were: not later, and not earlier."""
+    name = train.eval_metrics[0].upper()
+    scores = progress.scores.get(name, [])
+    sign = 1 if METRICS.get(name).higher_better else -1
+    best, waited, longest = float("-inf"), 0, 0
+    for score in scores[:-1]:
+        waited = 0 if sign * score > best else waited + 1
+        best, longest = max(best, sign * score), max(longest, waited)
+    too_late = progress.update > train.max_iterations or progress.epoch > train.max_epochs + 1
+    return bool(progress.stop_reason(train)) and not too_late and longest < train.patience
+
+
+@dataclass
+class Adoption:
+    """Looks for runs in folders. made_by: the commit that made them; tell: says what was found."""
+
+    folders: Sequence[Path]
+    made_by: str
+    stamps: Stamps
+    tell: Callable[[str], None]
+    candidates: list[Candidate] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise UserError("no such folder", folder, "--adopt takes a run's folder, or one with several")
+            patterns = ["/".join(["*"] * depth + [STATE_FILE]) for depth in range(DEPTH + 1)]
+            paths = sorted(path.parent.resolve() for pattern in patterns for path in folder.glob(pattern))
+            self.candidates += [Candidate(path) for path in paths if self.stamps.root.resolve() not in path.parents]
+
+    def take_over(self, trainings: Sequence[Training], done: dict[str, Stamp]) -> None:
+        """Copy what fits into the place of a training that is not done, and stamp it."""
+        actors = {step.key: step for step in trainings}
+        for training in trainings:
+            actor = actors.get(training.config["start"])
+            if training.id in done or (actor and actor.id not in done) or is_locked(training.folder):
+                continue
+            for candidate in self.candidates:
+                found = candidate.differences(training)
+                found = found or ([] if self.same_actor(candidate, actor) else ["started from another actor"])
+                candidate.remember(training, found)
+                if not found:
+                    done[training.id] = self.copy(candidate, training)
+                    self.tell(f"taken over: {training.title}, from {candidate.folder}")
+                    break
+        for candidate in self.candidates:
+            if candidate.nearest and candidate.reasons:
+                shown = "; ".join(candidate.reasons[:SHOWN]) + " ..." * (len(candidate.reasons) > SHOWN)
+                self.tell(f"not taken over: {candidate.folder}, nearest to {candidate.nearest}: {shown}")
+                candidate.nearest = ""  # told
+
+    def same_actor(self, candidate: Candidate, actor: Training | None) -> bool:
+        """Whether a run started from the weights of an actor."""
+        named = candidate.state["config"]["train"].get("pretrained_file")
+        if actor is None or not named:
+            return actor is None and not named
+        try:
+            metric = read_section(TrainOptions, candidate.state["config"]["train"], named).eval_metrics[0]
+            theirs, ours = (weights_digest(find_checkpoint(place, metric)) for place in (named, actor.folder))
+        except UserError:
+            return False  # its actor is gone
+        return theirs == ours
+
+    def copy(self, candidate: Candidate, training: Training) -> Stamp:
+        """Copy a run's folder; the stamp comes last, so that half a copy is no run."""
+        with atomic_folder(training.folder) as folder:
+            folder.rmdir()
+            shutil.copytree(candidate.folder, folder, symlinks=True, ignore=NOT_COPIED)
+        return finish(self.stamps, training, 0.0, self.made_by, adopted=candidate.folder.name)
+
+
+def weights_digest(path: Path) -> str:
+    """A checksum of a checkpoint's weights, whatever else is in it."""
+    total = hashlib.sha256()
+    for name, weight in sorted(load_checkpoint(path).weights.items()):
+        total.update(name.encode())
+        total.update(weight.contiguous().numpy().tobytes())
+    return total.hexdigest()

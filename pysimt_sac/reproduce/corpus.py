@@ -1,0 +1,131 @@
+"""The corpus of a reproduction: how it is prepared, what it depends on, and what is missing."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pysimt_sac import __version__
+from pysimt_sac.corpora import mlt, multi30k
+from pysimt_sac.corpora.raw_files import find_splits, require_folder
+from pysimt_sac.corpora.record import checksum, versions
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import require_file
+from pysimt_sac.reproduce.matrix import Matrix
+from pysimt_sac.reproduce.stamps import digest
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asks for. prepared: a corpus that has been prepared already, instead of `raw`."""
+
+    pair: str
+    out: Path
+    raw: Path | None = None
+    mlt: Path | None = None
+    prepared: Path | None = None
+    seeds: int = 3
+    systems: tuple[str, ...] = ()
+    short: bool = False
+    jobs: int = 1
+    threads: int = 1
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A command that prepares something, and the key of what it prepares; nothing to run if there are no words."""
+
+    name: str
+    key: str
+    folder: Path
+    words: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()  # that it writes, at least
+    content: dict[str, str] = field(default_factory=dict)  # checksums of what was prepared elsewhere
+
+
+@dataclass(frozen=True)
+class Places:
+    """Replaces {data}, {mlt}, {pair}, {source}, {target} and {set} in a matrix's strings."""
+
+    data: Path
+    mlt: Path
+    pair: str
+
+    def fill(self, text: str, test_set: str = "") -> str:
+        """The string with all names replaced; without a test set {set} stays."""
+        source, _, target = self.pair.partition("-")
+        names = {"data": str(self.data), "mlt": str(self.mlt), "pair": self.pair, "source": source, "target": target}
+        if test_set:
+            names["set"] = test_set
+        for name, value in names.items():
+            text = text.replace(f"{{{name}}}", value)
+        return text
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Prepared data: the text, and the ambiguous words if there are any."""
+
+    text: Preparation
+    ambiguous: Preparation | None
+    places: Places
+    missing: tuple[str, ...]  # what the tables will lack, and why
+
+
+def find_corpus(matrix: Matrix, request: Request) -> Corpus:
+    """Check the raw data, or what has been prepared, and say how to go on from there."""
+    text = demo(request) if matrix.corpus == "demo" else multi30k_text(matrix, request)
+    ambiguous, missing = None, []
+    if matrix.corpus == "multi30k" and matrix.data.ambiguous:
+        ambiguous, reason = multi30k_ambiguous(matrix, request, text)
+        missing += [reason] if reason else []
+    places = Places(text.folder, ambiguous.folder if ambiguous else request.out / "data/mlt", request.pair)
+    if request.prepared:
+        for path in [places.fill(matrix.data.reference, name) for name in matrix.data.tests]:
+            require_file(Path(path), "reference")
+    return Corpus(text, ambiguous, places, tuple(missing))
+
+
+def demo(request: Request) -> Preparation:
+    """The generated corpus, which needs no raw files."""
+    for option, value in (("--raw", request.raw), ("--mlt", request.mlt), ("--prepared", request.prepared)):
+        if value:
+            raise UserError("the demo corpus is generated", option, "leave it out")
+    folder = request.out / "data/demo"
+    key = digest(["demo", __version__, versions()["python"].rpartition(".")[0]])
+    return Preparation("demo", key, folder, ("prepare", "demo", "--out", str(folder)), (folder / "corpus.json",))
+
+
+def multi30k_text(matrix: Matrix, request: Request) -> Preparation:
+    """Multi30K from its raw files, or prepared."""
+    if (request.raw is None) == (request.prepared is None):
+        raise UserError("give one of them", "--raw or --prepared", "--raw FOLDER of Multi30K's files, SPLIT.LANG[.gz]")
+    if request.prepared:
+        folder = require_folder(request.prepared.resolve())
+        files = sorted(path for path in require_folder(folder / request.pair).iterdir() if path.is_file())
+        content = {path.name: checksum(path) for path in files if path.name != "corpus.json"}
+        return Preparation("multi30k", digest(["prepared", content]), folder, content=content)
+    assert request.raw is not None
+    raw = multi30k.raw_folder(request.raw.resolve())
+    needed = (*multi30k.REQUIRED_SPLITS, *matrix.data.tests)
+    splits = find_splits(raw, request.pair, {split: split for split in needed}, needed)
+    found = {split: [file.checksum for file in files] for split, files in splits.items()}
+    tools = {name: value for name, value in versions().items() if name != "python"}
+    folder = request.out / "data/multi30k"
+    jobs = str(request.jobs * request.threads)
+    words = ("prepare", "multi30k", "--raw", str(raw), "--pair", request.pair, "--out", str(folder), "--jobs", jobs)
+    record = folder / request.pair / "corpus.json"
+    return Preparation("multi30k", digest(["multi30k", request.pair, found, tools]), folder, words, (record,))
+
+
+def multi30k_ambiguous(matrix: Matrix, request: Request, text: Preparation) -> tuple[Preparation | None, str]:
+    """MLT's ambiguous words, or the reason why there are none."""
+    if request.mlt is None:
+        return None, "Ambiguous words (LTA, ALI): MLT's files were not given (--mlt FOLDER)."
+    raw = require_folder(request.mlt.resolve())
+    lists = [mlt.full_list_path(raw, request.pair)]
+    lists += [mlt.later_list_path(raw, request.pair, name) for name in matrix.data.tests if name in mlt.LATER_NAMES]
+    found = {path.name: checksum(require_file(path, "list of MLT")) for path in lists}
+    folder = request.out / "data/mlt"
+    words = ("prepare", "mlt", "--raw", str(raw), "--corpus", str(text.folder / request.pair), "--out", str(folder))
+    record = folder / request.pair / "corpus.json"
+    return Preparation("mlt", digest(["mlt", text.key, found]), folder, words, (record,)), ""

@@ -1,0 +1,163 @@
+"""The plan: what is done, what goes on, what is to do, and how long it takes."""
+
+import heapq
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pysimt_sac.engine.training.pace import in_words
+from pysimt_sac.reproduce.matrix import Matrix
+from pysimt_sac.reproduce.runner import Runner, Running, updates_made
+from pysimt_sac.reproduce.stamps import Stamp
+from pysimt_sac.reproduce.steps import Step, Training, Translating
+
+DONE, RESUME, TO_DO = "done", "go on", "to do"
+# An update of each algorithm in updates of maximum likelihood (benchmarks/README.md), validations left out.
+COST = {
+    "SimultaneousNMT": 1.0,
+    "MLENMT": 1.0,
+    "MIXERNMT": 1.7,
+    "SACUnsupNMT": 2.1,
+    "VineNMT": 2.5,
+    "ERACNMT": 3.8,
+    "ACNMT": 4.0,
+    "SACNMT": 4.2,
+    "REINFORCENMT": 5.0,
+    "MRTNMT": 10.0,
+}
+OTHER_COST = 4.0
+PREPARING, SCORING = 60.0, 30.0  # seconds, until measured
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Estimates from what has been measured in finished steps, else from the matrix's assumptions."""
+
+    matrix: Matrix
+    steps: Sequence[Step]
+    done: Mapping[str, Stamp]
+
+    def seconds_per_update(self, training: Training) -> tuple[float, str]:
+        """Of a training, and where the number comes from."""
+        finished = [step for step in self.steps if isinstance(step, Training) and step.id in self.done]
+        same = [step for step in finished if step.system == training.system]
+        if same:
+            return sum(map(self.pace, same)) / len(same), "measured"
+        cost = COST.get(training.model_type, OTHER_COST)
+        if finished:
+            plain = [self.pace(step) / COST.get(step.model_type, OTHER_COST) for step in finished]
+            return cost * sum(plain) / len(plain), "by what others took"
+        return cost * self.matrix.seconds.update, "assumed"
+
+    def pace(self, step: Training) -> float:
+        """Seconds per update of a finished training, validations included."""
+        told = self.done[step.id].told
+        return float(told["seconds"]) / max(1, int(told["timed_updates"]))
+
+    def seconds(self, step: Step) -> tuple[float, str]:
+        """How long a step still takes at most, and where the number comes from."""
+        if step.id in self.done:
+            return 0.0, ""
+        if isinstance(step, Training):
+            pace, source = self.seconds_per_update(step)
+            return pace * max(0, step.updates - updates_made(step.folder)), source
+        if isinstance(step, Translating):
+            measured = [
+                self.done[other.id].seconds
+                for other in self.steps
+                if isinstance(other, Translating) and other.search == step.search and other.id in self.done
+            ]
+            if measured:
+                return sum(measured) / len(measured), "measured"
+            greedy = 3.0 if step.search == "gs" else 1.0  # greedy search is about so many times as fast
+            return len(step.outputs) * 1000 * self.matrix.seconds.sentence / greedy, "assumed"
+        return (PREPARING if step.id.startswith("prepare") else SCORING), "assumed"
+
+    def status(self, step: Step) -> str:
+        """Done, to go on, or to do."""
+        if step.id in self.done:
+            return DONE
+        return RESUME if isinstance(step, Training) and updates_made(step.folder) else TO_DO
+
+
+def makespan(seconds: Mapping[str, float], steps: Sequence[Step], jobs: int) -> float:
+    """The time until the last step ends, if each starts as soon as it can on one of so many workers."""
+    left = [step for step in steps if seconds.get(step.id, 0.0) > 0]
+    ended = {step.id: 0.0 for step in steps if step not in left}
+    running: list[tuple[float, str]] = []
+    now = 0.0
+    while left or running:
+        for step in list(left):
+            if len(running) < jobs and all(name in ended for name in step.after if name in seconds):
+                left.remove(step)
+                heapq.heappush(running, (now + seconds[step.id], step.id))
+        if not running:
+            break  # what is left needs steps that are not among these
+        now, name = heapq.heappop(running)
+        ended[name] = now
+    return now
+
+
+def describe(estimator: Estimator, steps: Sequence[Step], jobs: int, after: float) -> list[str]:
+    """The plan in lines. after: seconds of scoring when all is translated."""
+    lines, seconds = [], {}
+    width = max(len(step.title) for step in steps if not isinstance(step, Translating))
+    for step in steps:
+        seconds[step.id], source = estimator.seconds(step)
+        if not isinstance(step, Translating):
+            lines.append(f"  {step.title:{width}}  {describe_step(estimator, step, seconds[step.id], source)}".rstrip())
+    translations = [step.id for step in steps if isinstance(step, Translating)]
+    to_do = [seconds[name] for name in translations if name not in estimator.done]
+    told = f"{len(translations) - len(to_do)} of {len(translations)} done, at most {in_words(sum(to_do))} left"
+    lines.append(f"  {'translate':{width}}  {told}")
+    n_done = sum(estimator.status(step) == DONE for step in steps)
+    total = sum(seconds.values()) + after
+    whole = makespan(seconds, steps, jobs) + after / jobs
+    lines.append(f"  {'score, compare and report':{width}}  about {in_words(after)}")
+    lines.append(
+        f"{n_done} of {len(steps)} steps are done; at most {in_words(total)} of work are left, "
+        f"{in_words(whole)} with {jobs} at a time"
+    )
+    return lines
+
+
+def describe_step(estimator: Estimator, step: Step, seconds: float, source: str) -> str:
+    """Status and time of a step."""
+    status = estimator.status(step)
+    if status == DONE:
+        stamp = estimator.done[step.id]
+        taken = f" from {stamp.told['adopted']}" if "adopted" in stamp.told else ""
+        return f"done in {in_words(stamp.seconds)}{taken}"
+    told = f"{status:6} at most {in_words(seconds)} ({source})"
+    if isinstance(step, Training):
+        made = updates_made(step.folder)
+        told += f", {made}/{step.updates} updates" if made else f", {step.updates} updates"
+    return told
+
+
+def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step]) -> str:
+    """How far everything is, in one line."""
+    seconds = {}
+    parts = []
+    for step in steps:
+        seconds[step.id], _ = estimator.seconds(step)
+    for own in runner.running:
+        seconds[own.step.id] = left = seconds_left(own, seconds.get(own.step.id, 0.0))
+        share = ""
+        if isinstance(own.step, Training):
+            share = f" {updates_made(own.step.folder)}/{own.step.updates},"
+        parts.append(f"{own.step.title}:{share} {in_words(left)}")
+    n_done = sum(step.id in runner.done for step in steps)
+    whole = in_words(makespan(seconds, steps, runner.jobs))
+    return f"{n_done}/{len(steps)} done, about {whole} left" + "".join(f" | {part}" for part in parts)
+
+
+def seconds_left(own: Running, estimate: float) -> float:
+    """Of a running step: by its own pace since it was started, else by the estimate."""
+    elapsed = time.monotonic() - own.started
+    if isinstance(own.step, Training):
+        now = updates_made(own.step.folder)
+        if now > own.first_update:
+            return max(1.0, (own.step.updates - now) * elapsed / (now - own.first_update))
+        return estimate
+    return max(1.0, estimate - elapsed, elapsed / 4)

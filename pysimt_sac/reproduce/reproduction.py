@@ -1,0 +1,111 @@
+"""A whole reproduction: plan, prepare, train, translate, score, tables; stopped anywhere, it goes on from there."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import atomic_write
+from pysimt_sac.reproduce.adoption import Adoption
+from pysimt_sac.reproduce.corpus import Request, find_corpus
+from pysimt_sac.reproduce.matrix import Matrix
+from pysimt_sac.reproduce.plan import SCORING, Estimator, describe, describe_progress
+from pysimt_sac.reproduce.results import Reproduction, Results, read_json, write_results
+from pysimt_sac.reproduce.runner import Runner
+from pysimt_sac.reproduce.scoring import Scorer, find_metrics
+from pysimt_sac.reproduce.stamps import Stamps
+from pysimt_sac.reproduce.steps import Step, plan_work
+from pysimt_sac.reproduce.tables import tables_page
+
+RESULTS, TABLES, ABOUT = "results.json", "tables.md", "about.json"
+
+
+@dataclass
+class Whole:
+    """A reproduction from beginning to end. Everything that can be checked is checked when it is made."""
+
+    matrix: Matrix
+    request: Request
+    tell: Callable[[str], None]
+    show: Callable[[Callable[[], str]], None]  # is given what makes the line that says how far everything is
+
+    def __post_init__(self) -> None:
+        out = self.request.out
+        self.stamps = Stamps(out)
+        self.check_folder()
+        self.corpus = find_corpus(self.matrix, self.request)
+        self.metrics = find_metrics(self.matrix, self.request.pair)
+        self.work = plan_work(self.matrix, self.corpus, self.request)
+        self.steps: list[Step] = self.work.steps()
+        self.runner = Runner(self.stamps, self.request.jobs, self.request.threads, self.tell, self.show_progress)
+        self.find_done(self.steps)
+
+    def check_folder(self) -> None:
+        """Refuse the folder of another pair."""
+        path = self.request.out / ABOUT
+        if path.is_file() and (other := read_json(path).get("pair")) != self.request.pair:
+            raise UserError(f"has the reproduction of {other!r}", self.request.out, "choose another --out")
+
+    def find_done(self, steps: Sequence[Step]) -> None:
+        """Read the stamps of steps."""
+        found = {step.id: self.stamps.read(step.id) for step in steps if step.id not in self.runner.done}
+        self.runner.done.update({name: stamp for name, stamp in found.items() if stamp})
+
+    def estimator(self) -> Estimator:
+        """Estimates by what is done now."""
+        return Estimator(self.matrix, self.steps, self.runner.done)
+
+    def show_progress(self, runner: Runner) -> None:
+        """Offer the line that says how far everything is."""
+        self.show(lambda: describe_progress(self.estimator(), runner, self.steps))
+
+    def plan(self) -> list[str]:
+        """The plan, and what the tables will lack."""
+        n_tests, n_baselines = len(self.matrix.data.tests), len(self.matrix.scoring.baselines)
+        scoring = SCORING * n_baselines * (n_tests + 2) + SCORING
+        lines = describe(self.estimator(), self.steps, self.request.jobs, scoring)
+        return lines + [f"note: {line}" for line in (*self.corpus.missing, *self.metrics.missing)]
+
+    def take_over(self, adoption: Adoption) -> None:
+        """Take over runs, if the corpus that they must have been trained on is there."""
+        if all(step.id in self.runner.done for step in self.work.preparations):
+            adoption.take_over(self.work.trainings, self.runner.done)
+
+    def run(self, adoption: Adoption | None, train: bool = True) -> Results:
+        """Do all steps, or only the scoring of what has been translated, and write the results."""
+        with atomic_write(self.request.out / ABOUT) as stream:
+            json.dump({"pair": self.request.pair, "matrix": self.matrix.path.name}, stream)
+        if train:
+            self.runner.run(self.work.preparations)
+            if adoption:
+                self.take_over(adoption)
+            self.runner.run(self.steps)
+        return self.finish()
+
+    def finish(self) -> Results:
+        """Score, gather, and write the tables."""
+        translated = [step for step in self.work.translations if step.id in self.runner.done]
+        if not translated:
+            raise UserError("nothing has been translated yet", self.request.out, "see the failures above")
+        signatures = tuple(metric.signature for metric in self.metrics.metrics)
+        scoring = Scorer(self.matrix, self.corpus, self.request.out, translated, signatures).steps()
+        self.find_done(scoring)
+        undone = [step.title for step in self.steps if step.id not in self.runner.done]
+        self.steps = [*self.steps, *scoring]
+        self.runner.run(scoring)
+        undone += [step.title for step in scoring if step.id not in self.runner.done]
+        missing = (*self.corpus.missing, *self.metrics.missing, *(f"Not done: {title}." for title in undone))
+        if len({step.training.system for step in translated if step.training}) == 1:
+            missing += ("Comparisons: there is only one system.",)
+        done = {step.id: self.runner.done[step.id] for step in self.steps if step.id in self.runner.done}
+        whole = Reproduction(self.matrix, self.corpus, self.request, self.work.trainings, scoring, done, missing)
+        results = whole.results()
+        write_results(self.request.out / RESULTS, results)
+        with atomic_write(self.request.out / TABLES) as stream:
+            stream.write(tables_page(results))
+        return results
+
+    def written(self) -> list[Path]:
+        """The files that a reader wants."""
+        return [self.request.out / name for name in (RESULTS, TABLES, "report.html")]

@@ -1,0 +1,169 @@
+"""The steps before scoring: prepare, train, translate. Each is a command that could be typed."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac import __version__
+from pysimt_sac.engine.config.parser import Options, check_config, read_config
+from pysimt_sac.engine.config.values import plain
+from pysimt_sac.engine.data.moved_files import checksum, is_path
+from pysimt_sac.errors import UserError
+from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
+from pysimt_sac.reproduce.matrix import Matrix, SystemSpec, choose_systems
+from pysimt_sac.reproduce.stamps import digest
+
+# Keys of [train] that change where a run is, how it is computed or what it tells, not its outcome.
+HARMLESS = (
+    *("save_path", "tensorboard_dir", "disp_freq", "num_workers", "pin_memory"),
+    *("eval_batch_size", "checkpoint_freq", "n_checkpoints", "save_optim_state"),
+)
+LONGER_EPOCH = 1.1  # batches of sentences of equal length are not all full
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of `pysimt-sac`. outputs: files that it must have written; after: ids of the steps that it needs."""
+
+    id: str
+    title: str
+    key: str
+    words: tuple[str, ...]
+    outputs: tuple[Path, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Training(Step):
+    """The training of one system with one seed; `config` has all options that its outcome depends on."""
+
+    system: str = ""
+    seed: int = 0
+    folder: Path = Path()
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    options: Options | None = None
+    model_type: str = ""
+    updates: int = 0  # at most
+
+
+@dataclass(frozen=True)
+class Translating(Step):
+    """The test sets in the translation of one run; `pattern` is a path with {set}."""
+
+    training: Training | None = None
+    search: str = ""
+    pattern: str = ""
+
+
+@dataclass(frozen=True)
+class Work:
+    """All steps before scoring, in the order in which they are started."""
+
+    preparations: list[Step]
+    trainings: list[Training]
+    translations: list[Translating]
+
+    def steps(self) -> list[Step]:
+        """All of them: every system of a seed before those of the next one, but the actors before all."""
+        actors = [step for step in self.trainings if not step.config["start"]]
+        others = sorted((step for step in self.trainings if step.config["start"]), key=lambda step: step.seed)
+        return [*self.preparations, *actors, *others, *self.translations]
+
+
+def plan_work(matrix: Matrix, corpus: Corpus, request: Request) -> Work:
+    """All steps before scoring; every configuration is checked on the way."""
+    import pysimt_sac.engine.network.nmt  # registers the plain model
+    import pysimt_sac.models  # noqa: F401 - registers the algorithms
+
+    text = preparation_step(corpus.text)
+    preparations = [text] if text else []
+    if corpus.ambiguous:
+        step = preparation_step(corpus.ambiguous, (text.id,) if text else ())
+        preparations += [step] if step else []
+    trainings: dict[tuple[str, int], Training] = {}
+    for system in choose_systems(matrix, request.pair, request.systems):
+        for seed in range(1, min(request.seeds, system.seeds or request.seeds) + 1):
+            actor = trainings.get((system.start, seed)) if system.start else None
+            if system.start and actor is None:
+                raise UserError(f"has more seeds than {system.start!r}, which it starts from", system.name)
+            trainings[system.name, seed] = train_step(matrix, corpus, request, system, seed, actor)
+    runs = list(trainings.values())
+    translations = [translate_step(matrix, corpus, request, run, search) for run in runs
+                    for search in matrix.decoding.searches()]  # fmt: skip
+    return Work(preparations, runs, translations)
+
+
+def preparation_step(wanted: Preparation, after: tuple[str, ...] = ()) -> Step | None:
+    """The step that prepares something; None: it has been prepared elsewhere."""
+    if not wanted.words:
+        return None
+    name = f"prepare-{wanted.name}-{wanted.key}"
+    return Step(name, f"prepare {wanted.name}", wanted.key, wanted.words, wanted.files, after)
+
+
+def train_step(
+    matrix: Matrix, corpus: Corpus, request: Request, system: SystemSpec, seed: int, actor: Training | None
+) -> Training:
+    """Train one system with one seed, in a folder that its key names."""
+    path = matrix.config_path(system)
+    overrides = [*matrix.data.overrides, *system.overrides, *(system.short if request.short else ())]
+    overrides = [corpus.places.fill(word) for word in overrides]
+    overrides += [f"train.seed:{seed}", f"train.save_path:{request.out / 'runs' / system.slug}"]
+    if actor:
+        overrides.append(f"train.pretrained_file:{actor.folder}")
+    options = read_config(path, overrides)
+    train, _ = check_config(options)
+    ignored = (*HARMLESS, "pretrained_file") if actor else HARMLESS
+    relevant = {name: value for name, value in options.train.items() if name not in ignored}
+    config: dict[str, Any] = {"train": without_paths(plain(relevant)), "model": without_paths(plain(options.model))}
+    config["start"] = actor.key if actor else ""
+    key = digest(["train", __version__, corpus.text.key, config])
+    suffix = f"s{seed}-{key}"
+    words = ("train", "-C", str(path), "-s", suffix, "-d", request.device, *overrides)
+    after = (actor.id,) if actor else (f"prepare-{corpus.text.name}-{corpus.text.key}",) * bool(corpus.text.words)
+    per_epoch = int(LONGER_EPOCH * matrix.data.sentences / train.batch_size) + 1
+    return Training(
+        id=f"train-{system.slug}-{suffix}",
+        title=f"train {system.name}, seed {seed}",
+        key=key,
+        words=words,
+        after=after,
+        system=system.name,
+        seed=seed,
+        folder=request.out / "runs" / system.slug / f"{path.stem}-{suffix}",
+        config=config,
+        options=options,
+        model_type=train.model_type,
+        updates=min(train.max_iterations, train.max_epochs * per_epoch),
+    )
+
+
+def without_paths(value: Any) -> Any:
+    """The value with a name and a checksum in the place of every path."""
+    if isinstance(value, dict):
+        return {key: without_paths(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_paths(item) for item in value]
+    return f"{Path(value).name} {checksum(value)}" if is_path(value) else value
+
+
+def translate_step(matrix: Matrix, corpus: Corpus, request: Request, run: Training, search: str) -> Translating:
+    """Translate all test sets with a run's best checkpoint."""
+    decoding, tests = matrix.decoding, matrix.data.tests
+    key = digest(["translate", __version__, run.key, search, tests])
+    stem = run.id.removeprefix("train-").removesuffix(f"-{run.key}")
+    prefix = request.out / "translations" / f"{stem}-{key}" / stem
+    words = ["translate", str(run.folder), "-s", ",".join(tests), "-o", str(prefix), "-b", str(decoding.batch_size)]
+    words += ["-d", request.device, "-f", *(["gs"] if search == "gs" else ["bs", "-k", str(decoding.beam)])]
+    return Translating(
+        id=f"translate-{stem}-{search}-{key}",
+        title=f"translate with {run.system}, seed {run.seed}, {search}",
+        key=key,
+        words=tuple(words),
+        outputs=tuple(Path(f"{prefix}.{name}.{search}") for name in tests),
+        after=(run.id,),
+        training=run,
+        search=search,
+        pattern=f"{prefix}.{{set}}.{search}",
+    )

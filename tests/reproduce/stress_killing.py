@@ -1,0 +1,58 @@
+"""Kill a reproduction with SIGKILL at random moments, alone or with all it has started, and compare what comes out.
+
+By hand, because it takes minutes:  python tests/reproduce/stress_killing.py --kills 20 --seed 1
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.reproduce.test_reproduce import figures, tables
+from tests.reproduce.tiny import kill, make_inputs, start
+
+
+def run(folder: Path, out: str) -> float:
+    """Run to the end; the seconds it took."""
+    started = time.time()
+    with start(folder, out) as process:
+        told = process.stderr.read()
+    assert process.returncode == 0, told
+    return time.time() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    rng = random.Random(args.seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_inputs(folder)
+        length = run(folder, "whole")
+        for number in range(args.kills):
+            process = start(folder, "killed")
+            next(process.stderr)  # the plan: before it there is nothing to kill
+            try:
+                process.wait(rng.uniform(0, 2.5 * length / args.kills))
+            except subprocess.TimeoutExpired:
+                with_children = rng.random() < 0.5
+                kill(process, with_children)
+                left = sorted(path.name.rsplit("-", 1)[0] for path in (folder / "killed/steps").glob("*.json"))
+                print(f"kill {number + 1}, {'all' if with_children else 'parent'}: {len(left)} steps done", flush=True)
+            else:
+                print("ended before the kill", flush=True)
+                break
+        run(folder, "killed")
+        assert figures(folder / "killed") == figures(folder / "whole")
+        assert tables(folder / "killed") == tables(folder / "whole")
+        print("The same figures and tables")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Matrices: the ready ones can be run, and mistakes in others are named before anything is trained."""
+
+import pytest
+
+from pysimt_sac.cli import main_sac
+from pysimt_sac.errors import UserError
+from pysimt_sac.reproduce.corpus import Corpus, Places, Preparation, Request
+from pysimt_sac.reproduce.matrix import choose_systems, find_matrix, read_matrix, ready_matrices
+from pysimt_sac.reproduce.steps import plan_work
+from tests.reproduce.tiny import MATRIX, words
+
+
+@pytest.mark.parametrize("pair", ["en-de", "en-fr", "demo"])
+@pytest.mark.parametrize("short", [False, True])
+def test_every_configuration_of_a_ready_matrix_is_valid(pair, short, tmp_path):
+    matrix = find_matrix(pair, None)
+    everything = tuple(system.name for system in matrix.systems if not system.pairs or pair in system.pairs)
+    corpus = Corpus(Preparation("text", "key", tmp_path), None, Places(tmp_path, tmp_path, pair), ())
+    work = plan_work(matrix, corpus, Request(pair, tmp_path / "out", seeds=2, systems=everything, short=short))
+    assert {step.system for step in work.trainings} == set(everything)
+    assert len({step.id for step in work.steps()}) == len(work.steps())
+    assert all(pair == "demo" or str(tmp_path / pair) in str(step.options.data["train_set"]) for step in work.trainings)
+
+
+def test_the_issue_s_systems_are_there():
+    assert set(ready_matrices()) >= {"demo", "multi30k"}
+    matrix = find_matrix("en-de", None)
+    seeds = {system.name: system.seeds or 3 for system in choose_systems(matrix, "en-de", [])}
+    assert {name for name, n in seeds.items() if n == 3} == {"MLE", "C1", "SAC BLEU", "SAC unsuper", "Vine"}
+    assert {name for name, n in seeds.items() if n == 1} == {"C3", "REINFORCE", "MIXER", "MRT", "AC", "ERAC"}
+    french = [system.name for system in choose_systems(matrix, "en-fr", [])]
+    assert french == ["MLE", "C1", "SAC BLEU", "SAC unsuper"]
+
+
+def test_named_systems_come_with_what_they_start_from():
+    matrix = find_matrix("en-de", None)
+    assert [system.name for system in choose_systems(matrix, "en-de", ["sac bleu"])] == ["MLE", "SAC BLEU"]
+    with pytest.raises(UserError, match="did you mean 'Vine'"):
+        choose_systems(matrix, "en-de", ["vine1"])
+    with pytest.raises(UserError, match="no system of en-fr is called 'Vine'"):
+        choose_systems(matrix, "en-fr", ["Vine"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("beam = 2", "beams = 2", "decoding: unknown key 'beams' (did you mean 'beam'?)"),
+        ("beam = 2", "beam = 'two'", "decoding: beam: 'two' is not a number from 0"),
+        ("greedy = false", "greedy = 0", "decoding: greedy: 0 is not a bool"),
+        ('start = "MLE"', 'start = "MLX"', "starts from 'MLX', which is no system above it (did you mean 'MLE'?)"),
+        ('config = "sac_bleu"', 'config = "sac_blue"', "no experiment is called 'sac_blue' (did you mean 'sac_bleu'?)"),
+        ('name = "SAC BLEU"', 'name = "MLE"', "its name is another system's"),
+        ('name = "SAC BLEU"', 'name = "a=b"', "a system cannot be called that, or have =:, in its name"),
+        ('name = "SAC BLEU"', 'name = "Baseline"', "a system cannot be called that"),
+        ('baselines = ["MLE"]', 'baselines = ["C1"]', "baselines: no system is called 'C1'"),
+        ('baselines = ["MLE"]', 'baselines = "MLE"', "baselines: must be a list of strings"),
+        ('corpus = "multi30k"', 'corpus = "multi31k"', "no corpus is called 'multi31k' (did you mean 'multi30k'?)"),
+        ('reference = "', 'preference = "', "data: unknown key 'preference'"),
+        ("[[system]]", "[system", "is not valid TOML"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path, old, new, message):
+    assert old in MATRIX
+    path = tmp_path / "matrix.toml"
+    path.write_text(MATRIX.replace(old, new))
+    with pytest.raises(UserError) as error:
+        read_matrix(path)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ((), ["--raw", "nowhere"], "no such folder"),
+        (("train.eval_freq:4", "train.eval_frequ:4"), [], "unknown key 'eval_frequ'"),
+        ((), ["--systems", "SAC"], "no system of en-de is called 'SAC'"),
+        ((), ["--mlt", "raw"], "no such list of MLT"),
+        ((), ["--prepared", "raw"], "give one of them"),
+        ((), ["--adopt", "nowhere"], "no such folder"),
+    ],
+)
+def test_what_can_be_checked_is_checked_before_anything_is_written(
+    inputs, capsys, monkeypatch, change, options, message
+):
+    from tests.reproduce.tiny import words
+
+    monkeypatch.chdir(inputs)
+    if change:
+        (inputs / "matrix.toml").write_text(MATRIX.replace(*change))
+    assert main_sac([*words(inputs, "out"), *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not (inputs / "out").exists()
+
+
+def test_a_matrix_can_be_printed_and_changed(tmp_path, capsys):
+    assert main_sac(["reproduce", "en-de", "--print-matrix"]) == 0
+    (tmp_path / "mine.toml").write_text(capsys.readouterr().out)
+    assert read_matrix(tmp_path / "mine.toml").systems == find_matrix("en-de", None).systems
+
+
+def test_a_pair_that_no_matrix_knows(capsys):
+    assert main_sac(["reproduce", "en-dk", "--out", "x"]) == 2
+    assert "no matrix is for 'en-dk' (did you mean 'en-de'?)" in capsys.readouterr().err
+    assert main_sac(["reproduce", "demo"]) == 2
+    assert "--out FOLDER: missing" in capsys.readouterr().err
+
+
+def test_a_test_set_that_is_missing_is_named_at_once(inputs, capsys):
+    (inputs / "raw/test_2017_mscoco.de").unlink()
+    assert main_sac(words(inputs, "out")) == 2
+    assert "test_2017_mscoco.de[.gz] missing here" in capsys.readouterr().err

@@ -1,0 +1,55 @@
+"""Estimates: by what was measured where something was, with several steps at a time."""
+
+import json
+
+from pysimt_sac.reproduce.matrix import read_matrix
+from pysimt_sac.reproduce.plan import Estimator, describe, makespan
+from pysimt_sac.reproduce.stamps import Stamp
+from pysimt_sac.reproduce.steps import Step
+
+
+def step(name, *after):
+    return Step(name, name, name, (), after=after)
+
+
+def stamp(step, seconds, updates):
+    return Stamp(step.id, step.key, (), seconds, "abc", {}, (), {"seconds": seconds, "timed_updates": updates})
+
+
+def test_the_time_of_several_steps_at_a_time():
+    steps = [step("a"), step("b"), step("c", "a"), step("d", "a", "b")]
+    seconds = {"a": 3.0, "b": 5.0, "c": 4.0, "d": 1.0}
+    assert makespan(seconds, steps, 1) == 13
+    assert makespan(seconds, steps, 2) == 7  # a until 3, b until 5, c from 3 to 7, d from 5 to 6
+    assert makespan({**seconds, "a": 0.0}, steps, 2) == 6  # a is done: b until 5, c until 4, d from 5 to 6
+    assert makespan({**seconds, "b": 0.0}, steps, 3) == 7
+
+
+def test_an_estimate_is_assumed_then_measured(plan, inputs):
+    work = plan(seeds=2)
+    steps, matrix = work.steps(), read_matrix(inputs / "matrix.toml")
+    (mle, mle2), (sac, sac2) = ([run for run in work.trainings if run.system == name] for name in ("MLE", "SAC BLEU"))
+    fresh = Estimator(matrix, steps, {})
+    assert (mle.updates, sac.updates) == (4 * 6, 8)  # 40 sentences, 8 at a time, and a batch that is not full
+    assert fresh.seconds(mle) == (24 * 1.0, "assumed")
+    assert fresh.seconds(sac) == (8 * 4.2, "assumed")
+    told = {mle.id: stamp(mle, 48.0, 24)}
+    measured = Estimator(matrix, steps, told)
+    assert measured.seconds(mle) == (0.0, "")
+    assert measured.seconds(mle2) == (24 * 2.0, "measured")
+    assert measured.seconds(sac) == (8 * 2.0 * 4.2, "by what others took")
+    told[sac2.id] = stamp(sac2, 40.0, 8)
+    assert measured.seconds(sac) == (8 * 5.0, "measured")
+
+
+def test_a_run_that_was_stopped_needs_the_rest_of_its_updates(plan, inputs):
+    work = plan()
+    (mle, _), matrix = work.trainings, read_matrix(inputs / "matrix.toml")
+    mle.folder.mkdir(parents=True)
+    points = [{"step": 18, "name": "train_LOSS", "value": 1.0}]
+    (mle.folder / "x.scalars.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points) + '{"step": 2')
+    estimator = Estimator(matrix, work.steps(), {})
+    assert estimator.seconds(mle) == (6.0, "assumed")
+    lines = describe(estimator, work.steps(), 1, 10.0)
+    assert "  train MLE, seed 1       go on  at most 6 s (assumed), 18/24 updates" in lines
+    assert "  train SAC BLEU, seed 1  to do  at most 34 s (assumed), 8 updates" in lines

@@ -1,0 +1,135 @@
+"""A whole reproduction through the real command line: undisturbed, and killed at many moments; the same figures."""
+
+import json
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pysimt_sac.cli import main_sac
+from pysimt_sac.reproduce.results import FIGURES
+from tests.reproduce.tiny import TESTS, kill, make_inputs, start, words
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Inputs, and one undisturbed reproduction in `whole`."""
+    folder = tmp_path_factory.mktemp("reproduce")
+    make_inputs(folder)
+    with start(folder, "whole") as process:
+        told = process.stderr.read()
+    assert process.returncode == 0, told
+    (folder / "told.txt").write_text(told)
+    return folder
+
+
+def figures(out):
+    """All of a results.json but times and versions."""
+    found = json.loads((out / "results.json").read_text())
+    runs = [(system["name"], [run["validation"] for run in system["runs"]], [run["best"] for run in system["runs"]])
+            for system in found["systems"]]  # fmt: skip
+    return [runs, *(found[name] for name in FIGURES), found["missing"], found["data"]]
+
+
+def tables(out):
+    """The tables but that of times."""
+    text = (out / "tables.md").read_text()
+    return text[text.index("| system | run |") :]
+
+
+def test_everything_is_in_one_folder(folder):
+    out = folder / "whole"
+    results = json.loads((out / "results.json").read_text())
+    assert [(system["name"], len(system["runs"])) for system in results["systems"]] == [("MLE", 1), ("SAC BLEU", 1)]
+    run = results["systems"][1]["runs"][0]
+    assert (run["seed"], run["updates"], len(run["validation"]["BLEU"])) == (1, 8, 3)
+    assert results["systems"][1]["resolved"]["train"]["max_iterations"] == 8
+    assert set(results["data"]["inputs"]) == {f"{split}.{language}" for split in ("train", "val", *TESTS)
+                                              for language in ("en", "de")}  # fmt: skip
+    assert [part["variant"] for part in results["comparisons"]].count("") == 3
+    assert {part["test_set"] for part in results["lexical"]} == set(TESTS)
+    assert {table["key"] for table in results["paper_tables"]} == {
+        *("multi30k", "lexical-all", "lexical-rare", "ambiguous")
+    }
+    assert str(folder) not in (out / "results.json").read_text()
+    assert "| en-de | MLE | paper | 38.5 |" in tables(out).replace("**", "")
+    assert "|  | MLE | own, 1 run |" in tables(out)
+    assert "<!DOCTYPE html>" in (out / "report.html").read_text()
+    told = (folder / "told.txt").read_text()
+    assert "  train MLE, seed 1       to do  at most 24 s (assumed), 24 updates\n" in told
+
+
+def test_what_is_done_is_not_done_again(folder, capsys):
+    before = {path: path.stat().st_mtime_ns for path in (folder / "whole").rglob("*.*") if "steps" in path.parts}
+    first = figures(folder / "whole")
+    assert main_sac(words(folder, "whole")) == 0
+    assert "started" not in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert figures(folder / "whole") == first
+    assert main_sac([*words(folder, "whole"), "--plan"]) == 0
+    assert "6 of 6 steps are done" in capsys.readouterr().out
+
+
+def test_a_failed_run_is_told_and_the_tables_are_made_without_it(folder, capsys):
+    """A rate at which weights are soon no numbers."""
+    bad = '[[system]]\nname = "Bad"\nconfig = "mle"\noverrides = ["train.lr:1e30", "train.gclip:0"]\n'
+    path = folder / "more.toml"
+    path.write_text((folder / "matrix.toml").read_text() + bad)
+    first = figures(folder / "whole")
+    command = [*words(folder, "whole"), "--matrix", str(path)]
+    assert main_sac(command) == 1
+    told = capsys.readouterr().err
+    assert "failed: train Bad, seed 1: exit status 2; pysimt-sac train: error: " in told
+    assert f"; log: {folder}/whole/logs/train-bad-s1-" in told
+    assert "started: train MLE" not in told
+    after = figures(folder / "whole")
+    assert after[:4] == first[:4]
+    assert "- Not done: train Bad, seed 1." in tables(folder / "whole")
+    assert main_sac(words(folder, "whole")) == 0
+    assert figures(folder / "whole") == first
+
+
+def test_tables_of_nothing_cannot_be_made(folder, capsys):
+    assert main_sac([*words(folder, "nothing"), "--tables"]) == 2
+    assert "nothing has been translated yet" in capsys.readouterr().err
+
+
+def test_killed_at_many_moments_it_ends_with_the_same_figures(folder):
+    """By SIGKILL, alone or with all that it had started, and by Ctrl-C in the middle of a training."""
+    stop_at(folder, "started: prepare multi30k", lambda process: kill(process, with_children=True))
+    stop_at(folder, "started: train MLE", lambda process: kill(process, with_children=False))
+    stop_at(folder, "train MLE", interrupt)
+    stop_at(folder, "done: train MLE", lambda process: kill(process, with_children=True))
+    stop_at(folder, "done: score", lambda process: kill(process, with_children=False))
+    with start(folder, "killed") as process:
+        told = process.stderr.read()
+    assert process.returncode == 0, told
+    assert "started: prepare" not in told
+    assert "started: train MLE" not in told
+    assert figures(folder / "killed") == figures(folder / "whole")
+    assert tables(folder / "killed") == tables(folder / "whole")
+
+
+def stop_at(folder, moment, stop):
+    """Start the reproduction, and stop it when it says something."""
+    process = start(folder, "killed")
+    is_step = re.compile(r"\d\d:\d\d:\d\d ")  # not a line of the plan
+    assert any(moment in line and is_step.match(line) for line in process.stderr), moment
+    stop(process)
+
+
+def interrupt(process):
+    """Ctrl-C, when the actor has begun to learn."""
+    logs = Path(process.args[process.args.index("--out") + 1]) / "logs"
+    while "epoch" not in "".join(path.read_text() for path in logs.glob("train-mle*.log")):
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.05)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate()[1]
+    assert process.returncode == 130
+    assert "all states are saved. To go on: pysimt-sac reproduce en-de" in told
+    assert list(logs.parent.glob("runs/mle/*/train_state.pt"))
