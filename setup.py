@@ -38,6 +38,7 @@ setup(
     extras_require={
         "meteor": ["pycocoevalcap>=1.2"],
         "figures": ["matplotlib>=3.8"],
+        "sentencepiece": ["sentencepiece>=0.2"],
         "dev": ["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "ruff>=0.6", "mypy>=1.11", "types-tqdm"],
     },
     entry_points={
