@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
 
 LARGEST = 2**62
-LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
-LARGEST_BEAM = 1000  # hypotheses; time and memory grow with them, and translations do not get better
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +97,8 @@ def run(args: argparse.Namespace) -> int:
 
 def check_arguments(args: argparse.Namespace) -> None:
     """Refuse what cannot be meant."""
+    from pysimt_sac.engine.decoding.translation import LARGEST_BEAM, LONGEST_TRANSLATION
+
     positive = {"-k": args.beam_size, "-m": args.max_len, "-b": args.batch_size, "--temperature": args.temperature}
     not_negative = {"-a": args.lp_alpha, "--top-k": args.top_k, "--seed": args.seed}
     for name, value in positive.items():

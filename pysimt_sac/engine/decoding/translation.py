@@ -36,6 +36,8 @@ from pysimt_sac.files import (
 )
 
 MOST_AT_ONCE = 1000  # lines of a stream that are read ahead of their translation
+LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
+LARGEST_BEAM = 1000  # hypotheses; time and memory grow with them, and translations do not get better
 
 
 @dataclass(frozen=True)
