@@ -34,11 +34,11 @@ class EngineActor(NetworkActor):
         def load_batches(split: str, batch_size: int) -> list[Batch]:
             return list(model.load_data(split, batch_size, mode="eval").loader())
 
-        return cls(networks, model.sl, model.tl, model.trg_vocab.tokens, load_batches)
+        return cls(networks, model.sl, model.tl, model.trg_vocab.tokens, load_batches, model.src_vocab.tokens)
 
     def with_networks(self, networks: nn.ModuleDict) -> "EngineActor":
         """The same actor over other weights."""
-        return EngineActor(networks, self.source, self.target, self.tokens, self.load_batches)
+        return EngineActor(networks, self.source, self.target, self.tokens, self.load_batches, self.source_tokens)
 
     @property
     def state_size(self) -> int:
