@@ -39,7 +39,16 @@ setup(
         "meteor": ["pycocoevalcap>=1.2"],
         "figures": ["matplotlib>=3.8"],
         "sentencepiece": ["sentencepiece>=0.2"],
-        "dev": ["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "ruff>=0.6", "mypy>=1.11", "types-tqdm"],
+        "dev": [
+            "pytest>=8",
+            "pytest-xdist>=3",
+            "hypothesis>=6",
+            "ruff>=0.6",
+            "mypy>=1.11",
+            "types-tqdm",
+            "sphinx>=8",
+            "myst-parser>=4",
+        ],
     },
     entry_points={
         "console_scripts": ["pysimt = pysimt_sac.cli:main", "pysimt-sac = pysimt_sac.cli:main_sac"],

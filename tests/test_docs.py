@@ -1,6 +1,10 @@
 """The pages of `docs/` cannot go stale: their links lead somewhere, and their code runs."""
 
+import importlib.util
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from tests.plain_corpus import CONFIG
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(ROOT.glob("docs/*.md"))
+PATH = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 ALL_PAGES = [*PAGES, *ROOT.glob("*.md"), ROOT / "experiments/RESULTS.md", ROOT / "benchmarks/README.md"]
 
 
@@ -80,3 +85,49 @@ def test_the_code_of_the_api_page_runs(plain_corpus, tmp_path, monkeypatch, caps
     assert names["run"].folder.name == "my-short"
     assert names["comparison"]["BLEU"].systems[1].against_baseline.difference > 0
     assert "True" in capsys.readouterr().out  # two epochs do not reach 30 BLEU
+
+
+def load_script(name):
+    """A script of `docs/` as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs_and_is_stored_with_what_it_shows(tmp_path):
+    pytest.importorskip("matplotlib")
+    notebook = load_script("notebook")
+    stored, done = notebook.read(), notebook.execute(notebook.read(), tmp_path)
+
+    def shown(cells):
+        return [
+            [(output["output_type"], sorted(output.get("data", {}))) for output in cell["outputs"]]
+            for cell in cells
+            if cell["cell_type"] == "code"
+        ]
+
+    assert shown(stored["cells"]) == shown(done["cells"])
+    assert str(shown(stored["cells"])).count("image/png") == 2
+    assert [cell["execution_count"] for cell in stored["cells"] if cell["cell_type"] == "code"] == list(range(1, 11))
+    assert "ein mann putzt einen hund." in str(done)  # learnt in four epochs
+    page = notebook.as_markdown(done, tmp_path)
+    assert page.count("![A figure](tutorial-") == len(list(tmp_path.glob("tutorial-*.png"))) == 2
+
+
+@pytest.mark.slow
+def test_the_site_has_all_pages_and_needs_no_network(tmp_path):
+    pytest.importorskip("sphinx", reason="the extra `dev` is not installed")
+    pytest.importorskip("myst_parser", reason="the extra `dev` is not installed")
+    words = [sys.executable, ROOT / "docs/site.py", "--out", tmp_path / "site"]
+    done = subprocess.run(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": PATH}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr  # warnings, such as a link to nowhere, are errors
+    pages = {path.stem for path in (tmp_path / "site").glob("*.html")}
+    assert {path.stem for path in PAGES} | {"index", "tutorial", "reference", "results", "readme"} <= pages
+    for path in (tmp_path / "site").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r'<(script|link|img)[^>]*(src|href)="https?:', text), path
+        for link in re.findall(r'(?:src|href)="([^"#?:]+)[^":]*"', text):
+            assert (path.parent / link).exists(), (path.name, link)
+    assert "Translate sentences, in their order" in (tmp_path / "site/reference.html").read_text(encoding="utf-8")
