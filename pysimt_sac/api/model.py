@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 import torch
 
@@ -26,6 +26,15 @@ from pysimt_sac.engine.network.preparation import memory_named
 from pysimt_sac.errors import UserError
 
 NO_TARGETS = "sources and targets must be as many"
+
+
+class SearchWords(TypedDict, total=False):
+    """Options of `pysimt translate` that `Model.translate` takes, too, by the same names."""
+
+    max_len: int
+    batch_size: int
+    lp_alpha: float
+    suppress_unk: bool
 
 
 class Translation(NamedTuple):
@@ -73,50 +82,29 @@ class Model:
         beam: int = 6,
         n_best: Literal[1] = 1,
         raw: bool = True,
-        *,
-        max_len: int = 100,
-        batch_size: int = 16,
-        lp_alpha: float = 0.0,
-        suppress_unk: bool = False,
+        **search: Unpack[SearchWords],
     ) -> list[str]: ...
 
     @overload
     def translate(
-        self,
-        texts: Sequence[str],
-        beam: int = 6,
-        n_best: int = 1,
-        raw: bool = True,
-        *,
-        max_len: int = 100,
-        batch_size: int = 16,
-        lp_alpha: float = 0.0,
-        suppress_unk: bool = False,
+        self, texts: Sequence[str], beam: int = 6, n_best: int = 1, raw: bool = True, **search: Unpack[SearchWords]
     ) -> list[str] | list[list[Translation]]: ...
 
     def translate(
-        self,
-        texts: Sequence[str],
-        beam: int = 6,
-        n_best: int = 1,
-        raw: bool = True,
-        *,
-        max_len: int = 100,
-        batch_size: int = 16,
-        lp_alpha: float = 0.0,
-        suppress_unk: bool = False,
+        self, texts: Sequence[str], beam: int = 6, n_best: int = 1, raw: bool = True, **search: Unpack[SearchWords]
     ) -> list[str] | list[list[Translation]]:
         """Translate sentences, in their order; an empty one stays empty.
 
         beam: hypotheses kept by beam search; 1 is greedy search. n_best: if more than 1, so many translations of each
         sentence, with scores, best first. raw: plain text in and out; without it, prepared text in, and out what
-        `eval_filters` make of it. The other words are those of `pysimt translate`.
+        `eval_filters` make of it. `max_len`, `batch_size`, `lp_alpha` and `suppress_unk`: as in `pysimt translate`.
         """
         check_texts(texts, "texts")
-        check_numbers(beam=beam, n_best=n_best, max_len=max_len, batch_size=batch_size)
-        func = "bs" if beam > 1 else "gs"
-        search = SearchOptions(func, beam, lp_alpha, suppress_unk, n_best > 1, max_len, batch_size)
-        translator = Translator(self.network, search, self.device, plain=self.plain if raw else None)
+        options = SearchOptions("bs" if beam > 1 else "gs", beam, n_best=n_best > 1, **search)
+        check_numbers(beam=beam, n_best=n_best, max_len=options.max_len, batch_size=options.batch_size)
+        if not 0 <= options.lp_alpha < LARGEST:
+            raise UserError(f"{options.lp_alpha} must be 0 or more, and within reason", "lp_alpha")
+        translator = Translator(self.network, options, self.device, plain=self.plain if raw else None)
         found = translator.translate_lines(translator.prepare(list(texts)))
         if n_best == 1:
             return translator.readable(translator.best_texts(found))
