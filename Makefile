@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo demo-all reproduce-demo test test-pysimt lint format docs bench clean
+.PHONY: help demo demo-all reproduce-demo test test-pysimt lint format docs notebook site bench clean
 
 help:
 	@echo "make demo    train, translate and report on the generated demo corpus"
@@ -14,6 +14,8 @@ help:
 	@echo "make bench   measure training and search"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    write docs/options.md, RESULTS.md and the README's table of results anew"
+	@echo "make notebook   run the tutorial, docs/tutorial.ipynb, and store what it shows"
+	@echo "make site    the documentation as a small static site, build/site"
 	@echo "make format  rewrite the code as ruff likes it"
 
 $(READY): setup.py pyproject.toml constraints.txt
@@ -49,6 +51,12 @@ lint: $(READY)
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py
+
+notebook: $(READY)
+	$(BIN)/python docs/notebook.py
+
+site: $(READY)
+	$(BIN)/python docs/site.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

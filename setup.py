@@ -43,6 +43,7 @@ setup(
     extras_require={
         "meteor": ["pycocoevalcap>=1.2"],
         "figures": ["matplotlib>=3.8"],
+        "sentencepiece": ["sentencepiece>=0.2"],
         "dev": [
             "pytest>=8",
             "pytest-xdist>=3",
@@ -51,6 +52,8 @@ setup(
             "mypy>=1.11",
             "types-tqdm",
             "setuptools>=77",
+            "sphinx>=8",
+            "myst-parser>=4",
         ],
     },
     entry_points={

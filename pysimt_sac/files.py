@@ -9,13 +9,14 @@ import os
 import shutil
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from pysimt_sac.errors import UserError
 
 BOM = "\ufeff"
+Decode = Callable[[bytes, int, object, str], str]  # a line, its number, what an error is about, its file's name
 
 
 def why(error: OSError) -> str:
@@ -76,16 +77,18 @@ def read_lines(path: Path, what: str = "text file") -> list[str]:
     return list(stream_lines(path, what))
 
 
-def stream_lines(path: Path, what: str = "text file") -> Iterator[str]:
+def stream_lines(path: Path, what: str = "text file", decode: Decode | None = None) -> Iterator[str]:
     """The lines of a UTF-8 text file, plain or `.gz`, one after the other, without their line ends.
 
-    Only the newline separates lines, so that line numbers agree with every other tool's.
+    Only the newline separates lines, so that line numbers agree with every other tool's. decode: how a line becomes
+    text, by default `decode_line`.
     """
+    decode = decode or decode_line
     require_file(path, what)
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
             for number, raw in enumerate(stream, start=1):
-                yield decode_line(raw.removesuffix(b"\n"), number, path, path.name)
+                yield decode(raw.removesuffix(b"\n"), number, path, path.name)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError("broken gzip file", path, "fetch or compress it again") from error
     except OSError as error:
@@ -97,11 +100,7 @@ def decode_line(raw: bytes, number: int, where: object, name: str) -> str:
 
     where: what an error is about; name: how the commands that it suggests call that file.
     """
-    try:
-        line = raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        hint = f"convert it, e.g. iconv -f latin1 -t utf-8 {name}"
-        raise UserError(f"line {number} is not valid UTF-8", where, hint) from error
+    line = decode_utf8(raw, number, where, name)
     if number == 1 and line.startswith(BOM):
         hint = f"remove it, e.g. sed -i '1s/^\\xEF\\xBB\\xBF//' {name}"
         raise UserError("begins with a byte-order mark", where, hint)
@@ -113,6 +112,22 @@ def decode_line(raw: bytes, number: int, where: object, name: str) -> str:
             hint = f"remove it, e.g. {fix} < {name} > fixed.txt"
             raise UserError(f"line {number} has {called}", where, hint)
     return line
+
+
+def decode_plain_line(raw: bytes, number: int, where: object, name: str) -> str:
+    """A line of anybody's text: what `decode_line` refuses is taken out, if only it is UTF-8."""
+    line = decode_utf8(raw, number, where, name)
+    line = line.removeprefix(BOM) if number == 1 else line
+    return line.replace("\0", " ").replace("\r", " ")
+
+
+def decode_utf8(raw: bytes, number: int, where: object, name: str) -> str:
+    """A line as text, or the reason why it is none."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        hint = f"convert it, e.g. iconv -f latin1 -t utf-8 {name}"
+        raise UserError(f"line {number} is not valid UTF-8", where, hint) from error
 
 
 def sync_folder(path: Path) -> None:

@@ -10,8 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.plain_corpus import PlainCorpus
 
 # Before torch is imported, here and in the processes that tests start: no test is large enough for two threads, and
 # the embedded engine is tested with it, whatever else is installed.
@@ -77,6 +81,14 @@ class Toy:
 def toy(tmp_path: Path) -> Toy:
     """A toy of its own for a test."""
     return make_toy(tmp_path / "toy")
+
+
+@pytest.fixture(scope="session")
+def plain_corpus(tmp_path_factory: pytest.TempPathFactory) -> "PlainCorpus":
+    """A prepared corpus and a model trained on it, shared: tests leave them as they are."""
+    from tests.plain_corpus import make_plain_corpus
+
+    return make_plain_corpus(tmp_path_factory.mktemp("plain") / "corpus")
 
 
 def write_split(folder: Path, name: str, size: int, rng: random.Random) -> None:

@@ -14,6 +14,7 @@ MAY_IMPORT = {
     "cli": {"commands"},
     "commands": {"hosts", "models", "rl", "rewards", "engine", "evaluation", "corpora", "reproduce"},
     "reproduce": {"hosts", "models", "engine", "evaluation", "corpora"},
+    "api": {"hosts", "models", "rl", "rewards", "engine", "evaluation", "corpora"},
     "hosts": {"models", "rl", "rewards", "engine"},
     "models": {"rl", "rewards", "engine"},
     "rl": {"rewards", "engine"},

@@ -128,7 +128,11 @@ def test_a_control_has_the_conditions_of_what_it_controls(control, experiment, d
 def test_the_paper_config_names_the_prepared_files():
     root = "./data/multi30k/en-de"
     splits = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
-    texts = [f"{root}/{text_name(split, language, language == 'de')}" for split in splits for language in ("en", "de")]
+    texts = [
+        f"{root}/{text_name(split, language, 'bpe' if language == 'de' else '')}"
+        for split in splits
+        for language in ("en", "de")
+    ]
     vocabularies = [f"{root}/train.lc.norm.tok.vocab.en", f"{root}/train.lc.norm.tok.bpe.vocab.de"]
     assert named_files(read(FOLDER / "mle.conf")) == texts + vocabularies
 

@@ -56,7 +56,7 @@ def test_its_included_config_is_read(tmp_path):
 def test_its_sentence_is_one_that_the_demo_model_can_know(tmp_path):
     assert main_sac(["prepare", "demo", "--out", str(tmp_path / "demo")]) == 0
     known = Vocabulary.read(tmp_path / "demo/train.vocab.en").index
-    (sentence,) = re.findall(r'^    echo "(.*)" \| pysimt translate', README, flags=re.MULTILINE)
+    (sentence,) = re.findall(r'^    echo "(.*)" \| pysimt translate runs', README, flags=re.MULTILINE)
     assert [word for word in sentence.split() if word not in known] == []
 
 

@@ -23,6 +23,7 @@ COMMANDS: dict[str, Command] = {
     "train": Command("train a model from a configuration file", in_pysimt=True),
     "translate": Command("translate with a trained model", in_pysimt=True),
     "build-vocab": Command("count the words of text files into vocabularies", in_pysimt=True),
+    "attach": Command("tell a checkpoint how its text was prepared, so that it translates plain text"),
     "average": Command("one checkpoint with the mean weights of several"),
     "config": Command("show a configuration with all that it includes; list and copy the ready ones"),
     "prepare": Command("turn a downloaded or generated corpus into what training reads"),

@@ -101,7 +101,12 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
         default="target",
         help="sides to segment with BPE (default: %(default)s)",
     )
-    bpe.add_argument("--codes", type=Path, metavar="FILE", help="use these subword-nmt codes instead of learning them")
+    bpe.add_argument(
+        "--codes",
+        type=Path,
+        metavar="FILE",
+        help="use these subword-nmt codes, or this SentencePiece model, instead of learning codes",
+    )
     bpe.add_argument(
         "--codes-vocab",
         type=Path,

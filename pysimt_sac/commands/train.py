@@ -43,22 +43,17 @@ def run(args: argparse.Namespace) -> int:
 def train_embedded(args: argparse.Namespace) -> int:
     """Train in the embedded engine."""
     import pysimt_sac.models  # noqa: F401 - registers our models
-    from pysimt_sac.engine.config.parser import check_config, read_config
     from pysimt_sac.engine.device import choose_device
     from pysimt_sac.engine.training.console import ALWAYS, NORMAL, QUIET, VERBOSE, log_to_console, logger
     from pysimt_sac.engine.training.interrupts import Interrupted
     from pysimt_sac.engine.training.runs import open_run
     from pysimt_sac.engine.training.startup import describe_finished
     from pysimt_sac.engine.training.trainer import Trainer
-    from pysimt_sac.hosts.embedded import build_model
+    from pysimt_sac.hosts.embedded import read_training
 
     log_to_console(VERBOSE if args.verbose else QUIET if args.quiet else NORMAL)
     device = choose_device(args.device_id)
-    options = read_config(args.config, args.overrides)
-    train_options, warnings = check_config(options)
-    for warning in warnings:
-        logger.warning(f"Warning: {warning}")
-    model = build_model(options)
+    options, train_options, model = read_training(args.config, args.overrides)
     if args.check:
         from pysimt_sac.engine.training.check import check_training
 

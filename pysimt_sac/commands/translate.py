@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
 
 LARGEST = 2**62
-LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "-S", "--source", metavar="src:FILE", help="translate this file instead, under the name given by -s"
+    )
+    parser.add_argument(
+        "--raw",
+        action="store_true",
+        help="take and give plain text, of standard input or of the file named by -S, instead of prepared text",
+    )
+    parser.add_argument(
+        "--prepare",
+        type=Path,
+        metavar="FOLDER",
+        help="--raw: prepare text as the corpus in this folder, if the checkpoint does not tell how",
     )
     parser.add_argument(
         "--data",
@@ -87,6 +98,8 @@ def run(args: argparse.Namespace) -> int:
 
 def check_arguments(args: argparse.Namespace) -> None:
     """Refuse what cannot be meant."""
+    from pysimt_sac.engine.decoding.translation import LONGEST_TRANSLATION
+
     positive = {"-k": args.beam_size, "-m": args.max_len, "-b": args.batch_size, "--temperature": args.temperature}
     not_negative = {"-a": args.lp_alpha, "--top-k": args.top_k, "--seed": args.seed}
     for name, value in positive.items():
@@ -103,6 +116,14 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError("n-best lists come from beam search", "-N", "add -f bs")
     if args.func == "bs-pysimt" and not args.splits:
         raise UserError("pysimt's own search translates whole splits only", "-f bs-pysimt", "name splits with -s")
+    if args.prepare and not args.raw:
+        raise UserError("is only for plain text", "--prepare", "add --raw")
+    if args.raw and args.splits and not args.source:
+        todo = "give plain text on standard input, or with -s NAME -S src:FILE"
+        raise UserError("the splits of a configuration are prepared text", "--raw", todo)
+    if args.raw and (args.disable_filters or args.func == "bs-pysimt"):
+        other = "-n" if args.disable_filters else "-f bs-pysimt"
+        raise UserError(f"cannot be combined with {other}", "--raw", "leave one of them out")
     if args.source and (not args.splits or "," in args.splits):
         raise UserError("needs the name of one split", "-S", "e.g. -s mytest -S src:mytest.en -o out/sys")
     if args.splits is not None and not all(split.strip() for split in args.splits.split(",")):
@@ -143,6 +164,24 @@ def translate_standard_input(translator: "Translator") -> int:
     return 0
 
 
+def source_file(args: argparse.Namespace, side: str) -> Path:
+    """The file that `-S` names."""
+    named, _, path = args.source.partition(":")
+    if named != side or not path:
+        raise UserError(f"{args.source!r} is not of the form {side}:FILE", "-S")
+    return Path(path)
+
+
+def translate_plain_text(args: argparse.Namespace, translator: "Translator", log: Callable[[str], None]) -> int:
+    """A file of plain text, or standard input."""
+    if not args.splits:
+        return translate_standard_input(translator)
+    source = source_file(args, str(translator.model.sl))
+    for path in translator.translate_file(source, args.splits.strip(), args.output, warn):
+        log(f"Wrote {path}")
+    return 0
+
+
 def translate_in_pysimt(args: argparse.Namespace) -> int:
     """Translate with pysimt's model: splits in its own translator, standard input in the engine's."""
     from pysimt_sac.hosts.pysimt_device import reserve_device
@@ -153,6 +192,14 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
     from pysimt_sac.hosts.pysimt_stepper import SearchablePysimtModel
 
     search = search_options(args)
+    if args.raw:
+        from pysimt_sac.corpora.plain_text import plain_text_of
+        from pysimt_sac.engine.checkpoint import load_checkpoint
+
+        plain = plain_text_of(load_checkpoint(args.model), args.prepare)
+        theirs = load_translator(argparse.Namespace(**{**vars(args), "splits": None, "source": None}), search)
+        translator = Translator(SearchablePysimtModel(theirs.model), search, manager.dev, plain=plain)
+        return translate_plain_text(args, translator, warn)
     theirs = load_translator(args, search)
     if not args.splits:
         model = SearchablePysimtModel(theirs.model)
@@ -172,6 +219,7 @@ def translate_embedded(args: argparse.Namespace) -> int:
         todo = "use -f bs, or install pysimt and set PYSIMT_SAC_HOST=pysimt"
         raise UserError("this search is pysimt's own", "-f bs-pysimt", todo)
     import pysimt_sac.models  # noqa: F401 - registers our models
+    from pysimt_sac.corpora.plain_text import plain_text_of
     from pysimt_sac.engine.checkpoint import load_checkpoint
     from pysimt_sac.engine.decoding.translation import Translator, load_model, moved_files
     from pysimt_sac.engine.device import choose_device
@@ -182,16 +230,16 @@ def translate_embedded(args: argparse.Namespace) -> int:
         logger.info(f"Translating with {args.model}")
     device = choose_device(args.device_id)
     checkpoint = load_checkpoint(args.model)
+    plain = plain_text_of(checkpoint, args.prepare) if args.raw else None
     moved = moved_files(checkpoint, args.data) if args.data else []
     model = load_model(checkpoint, device, [*moved, *args.override])
-    translator = Translator(model, search_options(args), device, not args.disable_filters)
+    translator = Translator(model, search_options(args), device, not args.disable_filters, plain)
+    if args.raw:
+        return translate_plain_text(args, translator, logger.info)
     if not args.splits:
         return translate_standard_input(translator)
     if args.source:
-        side, _, path = args.source.partition(":")
-        if side != model.sl or not path:
-            raise UserError(f"{args.source!r} is not of the form {model.sl}:FILE", "-S")
-        model.opts.data[f"{args.splits}_set"] = {side: Path(path)}
+        model.opts.data[f"{args.splits}_set"] = {model.sl: source_file(args, model.sl)}
     splits = [split.strip() for split in args.splits.split(",")]
     for path in translator.translate_splits(splits, args.output, logger.warning):
         logger.info(f"Wrote {path}")

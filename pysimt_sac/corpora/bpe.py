@@ -42,22 +42,31 @@ def learn_codes(texts: Sequence[Path], units: int, target: Path) -> None:
 
 
 def read_codes(path: Path) -> list[str]:
-    """Read and check codes: a version line, then a pair of units per line."""
-    lines = read_lines(path, "file of BPE codes")
+    """Read and check codes."""
+    return check_codes(read_lines(path, "file of BPE codes"), path)
+
+
+def check_codes(lines: list[str], where: object) -> list[str]:
+    """Check codes: a version line, then a pair of units per line."""
     for number, line in enumerate(lines, start=1):
         if not (number == 1 and line.startswith("#version:")) and len(line.split(" ")) != 2:
-            raise UserError(f"line {number} is not a pair of units", path, "is it the output of learn-bpe?")
+            raise UserError(f"line {number} is not a pair of units", where, "is it the output of learn-bpe?")
     return lines
 
 
 def read_units(path: Path, threshold: int) -> set[str]:
-    """The units of a subword-nmt vocabulary (`unit count` per line) with at least `threshold` occurrences."""
+    """The units of a subword-nmt vocabulary with at least `threshold` occurrences."""
+    return frequent_units(stream_lines(path, "BPE vocabulary"), threshold, path)
+
+
+def frequent_units(lines: Iterable[str], threshold: int, where: object) -> set[str]:
+    """The units with at least `threshold` occurrences, from lines of `unit count`."""
     units = set()
-    for number, line in enumerate(stream_lines(path, "BPE vocabulary"), start=1):
+    for number, line in enumerate(lines, start=1):
         unit, _, count = line.rpartition(" ")
         if not unit or not count.isdecimal():
             hint = "is it the output of subword-nmt's get-vocab?"
-            raise UserError(f"line {number} is not a unit and its count", path, hint)
+            raise UserError(f"line {number} is not a unit and its count", where, hint)
         if int(count) >= threshold:
             units.add(unit)
     return units
@@ -66,11 +75,15 @@ def read_units(path: Path, threshold: int) -> set[str]:
 class Segmenter:
     """Segments tokenised lines; units below the vocabulary threshold are split further."""
 
-    def __init__(self, codes: Path, vocabulary: Path | None = None, threshold: int = 0) -> None:
+    def __init__(self, codes: list[str], units: set[str] | None = None) -> None:
         from subword_nmt.apply_bpe import BPE
 
-        units = read_units(vocabulary, threshold) if vocabulary and threshold else None
-        self.encoder: Any = BPE(io.StringIO("\n".join(read_codes(codes)) + "\n"), vocab=units)
+        self.encoder: Any = BPE(io.StringIO("\n".join(codes) + "\n"), vocab=units)
+
+    @classmethod
+    def read(cls, codes: Path, vocabulary: Path | None = None, threshold: int = 0) -> "Segmenter":
+        """A segmenter from its files."""
+        return cls(read_codes(codes), read_units(vocabulary, threshold) if vocabulary and threshold else None)
 
     def __call__(self, lines: Iterable[str]) -> list[str]:
         """Segment tokenised lines."""
@@ -79,6 +92,6 @@ class Segmenter:
 
 def write_units(text: Path, codes: Path, target: Path) -> None:
     """Segment a training text without a threshold and write subword-nmt's vocabulary of it."""
-    segment = Segmenter(codes)
+    segment = Segmenter.read(codes)
     counts = count_words(line for chunk in in_chunks(stream_lines(text)) for line in segment(chunk))
     write_lines(target, [f"{unit} {count}" for unit, count in keep_frequent(counts).items()])

@@ -8,6 +8,7 @@ from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write
 from pysimt_sac.corpora.demo_captions import IN_DOMAIN, OUT_OF_DOMAIN, Caption, CaptionWriter
 from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
+from pysimt_sac.engine.data.text_preparation import SidePreparation
 from pysimt_sac.files import atomic_folder, write_lines
 
 SPLIT_SIZES = {"train": 4000, "val": 500, "test": 500, "test_ood": 500}
@@ -68,5 +69,6 @@ def prepare(out: Path, seed: int = DEFAULT_SEED) -> list[TextStatistics]:
         for split in DEMO_TEST_SPLITS:
             write_ambiguous_words(folder / f"{split}.mlt.tsv", ambiguous_words(splits[split]), counts)
         write_lines(folder / "ambiguous.en-de.txt", published_list(splits))
-        write_record(folder, "demo", {"seed": seed, "sentences": SPLIT_SIZES}, {}, statistics)
+        preparation = {f"train.{language}": SidePreparation(language) for language in ("en", "de")}
+        write_record(folder, "demo", {"seed": seed, "sentences": SPLIT_SIZES}, {}, statistics, preparation)
     return statistics

@@ -19,10 +19,11 @@ from pysimt_sac.corpora.raw_files import RawFile, find_splits, find_text
 from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.tokenisation import Style, tokenise_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
+from pysimt_sac.engine.data.text_preparation import SidePreparation
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder, atomic_write, stream_lines
 
-STYLE = Style(normalise=False, split_hyphens=False)
+STYLE = Style(("tokenise", "lowercase"))
 VALIDATION_NAMES = ("val", "valid", "dev")
 VALIDATION_EVERY = 23
 MAX_RATIO = 1.5
@@ -132,5 +133,9 @@ def write_vocabularies(
         paths = [folder / text_name(split, language) for split in ("train", "val", "test")]
         statistics += [text_statistics(path, words) for path in paths if path.exists()]
     inputs = {file.path.name.removesuffix(".gz"): file.checksum for files in splits.values() for file in files}
-    write_record(folder, f"iwslt14 {pair}", asdict(settings), inputs, statistics)
+    preparation = {
+        text_name("train", language): SidePreparation(language, STYLE.steps, STYLE.split_hyphens)
+        for language in pair.split("-")
+    }
+    write_record(folder, f"iwslt14 {pair}", asdict(settings), inputs, statistics, preparation)
     return statistics

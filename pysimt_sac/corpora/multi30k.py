@@ -5,18 +5,20 @@ side in BPE units learnt jointly on both sides, vocabularies, and references wit
 """
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from pysimt_sac.corpora.bpe import Segmenter, learn_codes, read_codes, read_units, write_units
+from pysimt_sac.corpora.bpe import learn_codes, read_units, write_units
 from pysimt_sac.corpora.processes import Workers, rewrite_file
 from pysimt_sac.corpora.raw_files import RawFile, find_splits, find_text, require_folder
 from pysimt_sac.corpora.record import TextStatistics, checksum, require_own_folder, text_statistics, write_record
+from pysimt_sac.corpora.segmentation import FILE_NAMES, check_model, kind_of_model, make_segmenter
 from pysimt_sac.corpora.tokenisation import Style, tokenise_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
 from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.engine.data.text_preparation import STEPS, Segmentation, SidePreparation, read_segmentation
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder, stream_lines
 
@@ -31,8 +33,8 @@ class Multi30kSettings:
     """Settings, with the paper's as defaults.
 
     bpe_units: units to learn, characters included; bpe_threshold: split units with fewer occurrences in training;
-    codes: use these instead of learning codes; codes_vocabularies: subword-nmt's vocabulary of each side in BPE, by
-    default counted in the training text.
+    codes: use these, or this SentencePiece model, instead of learning codes; codes_vocabularies: subword-nmt's
+    vocabulary of each side in BPE, by default counted in the training text.
     """
 
     split_hyphens: bool = True
@@ -47,6 +49,29 @@ class Multi30kSettings:
         source, target = pair.split("-")
         return {"none": (), "target": (target,), "both": (source, target)}[self.bpe_sides]
 
+    @property
+    def kind(self) -> str:
+        """How words are cut: `bpe` or `sentencepiece`."""
+        return kind_of_model(self.codes) if self.codes else "bpe"
+
+    def pieces(self, pair: str, language: str) -> str:
+        """What the units of a language are in the name of its files: empty for words."""
+        return FILE_NAMES[self.kind] if language in self.bpe_languages(pair) else ""
+
+    def segmentation(self, pair: str, language: str) -> Segmentation | None:
+        """How a language is segmented, by the names of files in the folder of a pair."""
+        if language not in self.bpe_languages(pair):
+            return None
+        model = f"{FILE_NAMES[self.kind]}.model"
+        if self.kind == "sentencepiece":
+            return Segmentation(self.kind, model)
+        return Segmentation(self.kind, model, f"bpe.vocab.{language}", self.bpe_threshold)
+
+    def preparation(self, pair: str, language: str, in_pieces: bool = True) -> SidePreparation:
+        """What is done to the text of a language, whole words or pieces of them."""
+        segmentation = self.segmentation(pair, language) if in_pieces else None
+        return SidePreparation(language, STEPS, self.split_hyphens, segmentation)
+
     def for_record(self) -> dict[str, object]:
         """The settings with checksums instead of paths."""
         settings = asdict(self)
@@ -55,9 +80,9 @@ class Multi30kSettings:
         return settings
 
 
-def text_name(split: str, language: str, is_bpe: bool = False) -> str:
-    """The name of a prepared text file."""
-    return f"{split}.lc.norm.tok{'.bpe' if is_bpe else ''}.{language}"
+def text_name(split: str, language: str, pieces: str = "") -> str:
+    """The name of a prepared text file. pieces: what its units are, if not words: `bpe` or `spm`."""
+    return f"{split}.lc.norm.tok{'.' + pieces if pieces else ''}.{language}"
 
 
 def raw_folder(path: Path) -> Path:
@@ -85,7 +110,8 @@ def check_settings(settings: Multi30kSettings, pairs: Sequence[str]) -> None:
         raise UserError("requires a single language pair", "--codes", "give one --pair")
     if settings.bpe_sides == "none":
         raise UserError("is useless with --bpe-sides none", "--codes", "leave one of them out")
-    read_codes(settings.codes)
+    if check_model(settings.codes) == "sentencepiece" and settings.codes_vocabularies:
+        raise UserError("is for BPE codes; a SentencePiece model has its own", "--codes-vocab", "leave it out")
     sides = len(settings.bpe_languages(pairs[0]))
     if settings.codes_vocabularies and len(settings.codes_vocabularies) != sides:
         given = len(settings.codes_vocabularies)
@@ -138,7 +164,7 @@ def tokenise_pair(
                 shutil.copyfile(done[raw.path], target)
             else:
                 log(f"tokenising {raw.path.name} ({raw.lines:,} lines)")
-                tokenise_file(raw.path, target, language, Style(True, settings.split_hyphens), workers)
+                tokenise_file(raw.path, target, language, Style(STEPS, settings.split_hyphens), workers)
                 done[raw.path] = target
         if split != "train":
             reference = folder / text_name(split, languages[1])
@@ -149,7 +175,7 @@ def segment_pair(root: Path, settings: Multi30kSettings, pair_and_splits: tuple[
     """Learn BPE codes, or use the given ones, and apply them; runs in a worker process."""
     pair, splits = pair_and_splits
     folder = root / pair
-    codes = folder / "bpe.model"
+    codes = folder / f"{FILE_NAMES[settings.kind]}.model"
     if settings.codes:
         shutil.copyfile(settings.codes, codes)
     else:
@@ -159,26 +185,36 @@ def segment_pair(root: Path, settings: Multi30kSettings, pair_and_splits: tuple[
         units = folder / f"bpe.vocab.{language}"
         if settings.codes_vocabularies:
             shutil.copyfile(settings.codes_vocabularies[side], units)
-        else:
+        elif settings.kind == "bpe":
             write_units(folder / text_name("train", language), codes, units)
-        segment = Segmenter(codes, units, settings.bpe_threshold)
+        segment, pieces = segmenter(folder, settings, pair, language), settings.pieces(pair, language)
         for split in splits:
-            rewrite_file(folder / text_name(split, language), folder / text_name(split, language, True), segment)
+            rewrite_file(folder / text_name(split, language), folder / text_name(split, language, pieces), segment)
+
+
+def segmenter(
+    folder: Path, settings: Multi30kSettings, pair: str, language: str
+) -> Callable[[Iterable[str]], list[str]]:
+    """What cuts the words of a language, from the files in the folder."""
+    named = settings.segmentation(pair, language)
+    assert named is not None
+    return make_segmenter(read_segmentation(asdict(named), str(folder), folder), folder)
 
 
 def finish_pair(
     folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Multi30kSettings
 ) -> list[TextStatistics]:
     """Write vocabularies and the record; return statistics of the files that training reads."""
-    statistics = []
+    statistics, preparation = [], {}
     for language in pair.split("-"):
-        in_units = language in settings.bpe_languages(pair)
-        for is_bpe in (False, True) if in_units else (False,):
-            train = folder / text_name("train", language, is_bpe)
+        pieces = settings.pieces(pair, language)
+        for units in ("", pieces) if pieces else ("",):
+            train = folder / text_name("train", language, units)
+            preparation[train.name] = settings.preparation(pair, language, bool(units))
             words = keep_frequent(count_words(stream_lines(train)))
             write_vocabulary(vocabulary_path(folder, train), words)
         # Training uses the last vocabulary.
-        statistics += [text_statistics(folder / text_name(split, language, in_units), words) for split in splits]
+        statistics += [text_statistics(folder / text_name(split, language, pieces), words) for split in splits]
     inputs = {raw.path.name.removesuffix(".gz"): raw.checksum for files in splits.values() for raw in files}
-    write_record(folder, f"multi30k {pair}", settings.for_record(), inputs, statistics)
+    write_record(folder, f"multi30k {pair}", settings.for_record(), inputs, statistics, preparation)
     return statistics

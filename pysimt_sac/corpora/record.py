@@ -13,10 +13,9 @@ from pathlib import Path
 
 from pysimt_sac import __version__
 from pysimt_sac.corpora.vocabulary_builder import count_words
+from pysimt_sac.engine.data.text_preparation import KEY, RECORD_NAME, SidePreparation, plain_side
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write, read_lines
-
-RECORD_NAME = "corpus.json"
 
 
 @dataclass(frozen=True)
@@ -88,12 +87,18 @@ def write_record(
     settings: Mapping[str, object],
     inputs: Mapping[str, str],
     statistics: Sequence[TextStatistics],
+    preparation: Mapping[str, SidePreparation] | None = None,
 ) -> None:
-    """Write the record of a prepared folder; `inputs`: names and checksums of the raw files."""
+    """Write the record of a prepared folder.
+
+    inputs: names and checksums of the raw files; preparation: how each training text was prepared, by its name.
+    """
     files = {path.name: checksum(path) for path in sorted(folder.iterdir()) if path.name != RECORD_NAME}
+    prepared = {KEY: {name: plain_side(side) for name, side in preparation.items()}} if preparation else {}
     record = {
         "corpus": corpus,
         "settings": dict(settings),
+        **prepared,
         "versions": versions(),
         "inputs": dict(inputs),
         "files": files,

@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.corpora.processes import Workers, rewrite_file
+from pysimt_sac.engine.data.text_preparation import STEPS
 
 
 @dataclass(frozen=True)
 class Style:
-    """Tokenisation settings.
+    """Which of Moses' steps are done, in their order, and whether hyphens within words become tokens, `@-@`."""
 
-    normalise: lowercase and normalise punctuation before tokenisation (Multi30K), not only lowercase after it
-    (IWSLT14); split_hyphens: hyphens within words become separate tokens, `@-@`.
-    """
-
-    normalise: bool
-    split_hyphens: bool
+    steps: tuple[str, ...] = STEPS
+    split_hyphens: bool = False
 
 
 class Tokeniser:
@@ -31,14 +28,25 @@ class Tokeniser:
         self.style = style
         self.normalizer: Any = MosesPunctNormalizer(language, perl_parity=True)
         self.tokenizer: Any = MosesTokenizer(language)
+        self.steps = [getattr(self, step) for step in style.steps]
 
     def __call__(self, line: str) -> str:
         """Tokenise a raw line."""
-        if self.style.normalise:
-            # Moses' rule for a full stop before a closing quote needs the newline.
-            line = self.normalizer.normalize(line.lower() + "\n")
-        tokens = self.tokenizer.tokenize(line, aggressive_dash_splits=self.style.split_hyphens, return_str=True)
-        return str(tokens if self.style.normalise else tokens.lower())
+        for step in self.steps:
+            line = step(line)
+        return line
+
+    def lowercase(self, line: str) -> str:
+        """Lowercase a line."""
+        return line.lower()
+
+    def normalise(self, line: str) -> str:
+        """Normalise its punctuation; Moses' rule for a full stop before a closing quote needs the newline."""
+        return str(self.normalizer.normalize(line + "\n"))
+
+    def tokenise(self, line: str) -> str:
+        """Separate its punctuation."""
+        return str(self.tokenizer.tokenize(line, aggressive_dash_splits=self.style.split_hyphens, return_str=True))
 
 
 @functools.cache

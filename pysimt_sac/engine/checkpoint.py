@@ -1,6 +1,7 @@
 """The two artefacts on disk. Nothing else calls `torch.save` or `torch.load`.
 
-The **checkpoint** is what people share: weights, options, history, vocabularies; pysimt reads ours, we read pysimt's.
+The **checkpoint** is what people share: weights, options, history, vocabularies, how to prepare text; pysimt reads
+ours, we read pysimt's.
 The **training state** is all that resuming needs; the one before it is kept until the new one is complete.
 Both are loaded without running any code that a file may bring along.
 """
@@ -20,6 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from pysimt_sac.engine.config.values import plain
+from pysimt_sac.engine.data.text_preparation import TextPreparation
 from pysimt_sac.engine.data.vocabulary import Vocabulary
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.errors import UserError
@@ -27,6 +30,7 @@ from pysimt_sac.files import atomic_write, require_file, sync_folder, why
 
 STATE_FILE = "train_state.pt"
 PREVIOUS_STATE_FILE = "train_state.previous.pt"
+PREPARATION = "preparation"  # in a checkpoint's history: where pysimt's own loop can write it, and nobody stumbles over
 
 
 def plain_dictionary(*_: Any) -> dict[str, Any]:
@@ -58,6 +62,12 @@ class Checkpoint:
     history: dict[str, Any]
     optimizer: dict[str, Any] | None
     vocabularies: dict[str, Vocabulary]
+
+    @property
+    def preparation(self) -> TextPreparation | None:
+        """How the model's text was prepared, if that is known."""
+        stored = self.history.get(PREPARATION)
+        return None if stored is None else TextPreparation.from_state(stored, self.path)
 
 
 def load_safely(path: Path, what: str) -> Any:
@@ -122,6 +132,20 @@ def save_checkpoint(
     }
     if optimizer_state is not None:
         content["optimizer"] = optimizer_state
+    write_safely(path, content)
+
+
+def write_with_preparation(checkpoint: Checkpoint, preparation: TextPreparation, path: Path) -> None:
+    """Write a checkpoint, ours or pysimt's, with another record of how its text was prepared."""
+    content = {
+        "opts": plain(checkpoint.options),
+        "model": checkpoint.weights,
+        "history": {**plain(checkpoint.history), PREPARATION: preparation.state()},
+    }
+    if checkpoint.vocabularies:
+        content["vocabularies"] = {name: vocab.state() for name, vocab in checkpoint.vocabularies.items()}
+    if checkpoint.optimizer is not None:
+        content["optimizer"] = checkpoint.optimizer
     write_safely(path, content)
 
 

@@ -1,17 +1,20 @@
 """The embedded engine as a host: its network as an `Actor`, and the shell that its training loop trains."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.config.options import defaults
-from pysimt_sac.engine.config.parser import Options, find_model
+from pysimt_sac.engine.config.options import TrainOptions, defaults
+from pysimt_sac.engine.config.parser import Options, check_config, find_model, read_config
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import EOS, PAD
 from pysimt_sac.engine.network.nmt import SimultaneousNMT, real_positions
 from pysimt_sac.engine.network.output import linear_cross_entropy, linear_log_probs, linear_rows
 from pysimt_sac.engine.network.stepper import EngineStepper
+from pysimt_sac.engine.training.console import logger
 from pysimt_sac.hosts.network_actor import NetworkActor
 from pysimt_sac.hosts.session import Log, Session, TrainedByAlgorithm
 from pysimt_sac.rl.actor import Encoded, TakenWords
@@ -31,11 +34,11 @@ class EngineActor(NetworkActor):
         def load_batches(split: str, batch_size: int) -> list[Batch]:
             return list(model.load_data(split, batch_size, mode="eval").loader())
 
-        return cls(networks, model.sl, model.tl, model.trg_vocab.tokens, load_batches)
+        return cls(networks, model.sl, model.tl, model.trg_vocab.tokens, load_batches, model.src_vocab.tokens)
 
     def with_networks(self, networks: nn.ModuleDict) -> "EngineActor":
         """The same actor over other weights."""
-        return EngineActor(networks, self.source, self.target, self.tokens, self.load_batches)
+        return EngineActor(networks, self.source, self.target, self.tokens, self.load_batches, self.source_tokens)
 
     @property
     def state_size(self) -> int:
@@ -121,6 +124,15 @@ def model_class(registered: Any) -> type[SimultaneousNMT]:
     if issubclass(registered, Algorithm):
         return type(registered.__name__, (EngineShell,), {"algorithm": registered})
     return registered  # type: ignore[no-any-return]
+
+
+def read_training(config: Path, overrides: Sequence[str]) -> tuple[Options, TrainOptions, SimultaneousNMT]:
+    """A configuration, checked, and its model, without its layers; warnings go to the console."""
+    options = read_config(config, overrides)
+    train_options, warnings = check_config(options)
+    for warning in warnings:
+        logger.warning(f"Warning: {warning}")
+    return options, train_options, build_model(options)
 
 
 def build_model(options: Options) -> SimultaneousNMT:

@@ -17,10 +17,16 @@ class NetworkActor:
     """Encoders and decoder as one module, `networks`, with the entries `encoders` and `dec`."""
 
     def __init__(
-        self, networks: nn.ModuleDict, source: str, target: str, tokens: Sequence[str], load_batches: LoadBatches
+        self,
+        networks: nn.ModuleDict,
+        source: str,
+        target: str,
+        tokens: Sequence[str],
+        load_batches: LoadBatches,
+        source_tokens: Sequence[str] = (),
     ) -> None:
         self.networks, self.source, self.target, self.tokens = networks, source, target, tokens
-        self.load_batches = load_batches
+        self.load_batches, self.source_tokens = load_batches, source_tokens
 
     @property
     def device(self) -> torch.device:

@@ -24,12 +24,14 @@ class PysimtActor(NetworkActor):
     def of(cls, model: Any) -> "PysimtActor":
         """The actor that a model is."""
         networks = nn.ModuleDict({"encoders": model.encoders, "dec": model.dec})
-        tokens = [str(model.trg_vocab[number]) for number in range(len(model.trg_vocab))]
-        return cls(networks, str(model.sl), str(model.tl), tokens, model.load_batches)
+        source_tokens, tokens = (
+            [str(vocab[number]) for number in range(len(vocab))] for vocab in (model.src_vocab, model.trg_vocab)
+        )
+        return cls(networks, str(model.sl), str(model.tl), tokens, model.load_batches, source_tokens)
 
     def with_networks(self, networks: nn.ModuleDict) -> "PysimtActor":
         """The same actor over other weights."""
-        return PysimtActor(networks, self.source, self.target, self.tokens, self.load_batches)
+        return PysimtActor(networks, self.source, self.target, self.tokens, self.load_batches, self.source_tokens)
 
     @property
     def state_size(self) -> int:

@@ -10,6 +10,7 @@ from pysimt.utils.data import make_dataloader
 
 from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions
 from pysimt_sac.engine.training.average import WeightAverage
+from pysimt_sac.engine.training.keeper import find_preparation
 from pysimt_sac.engine.training.runs import Run
 from pysimt_sac.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.hosts import pysimt_resume
@@ -21,6 +22,11 @@ class AveragingMonitor(monitor.Monitor):  # type: ignore[misc]
     """pysimt's monitor, whose checkpoints hold the average of the weights, if there is one."""
 
     average: WeightAverage
+    preparation: dict[str, Any]  # how the training text was prepared, if that is known
+
+    def state_dict(self) -> dict[str, Any]:
+        """What checkpoints call the history."""
+        return {**super().state_dict(), **self.preparation}
 
     def save_model(self, metric: Any = None, suffix: str = "", do_symlink: bool = False) -> Path:
         """Write a checkpoint; by a metric it is written in validation, which has the average in place already."""
@@ -52,6 +58,9 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         super().__init__(model, {**options, "pretrained_file": ""} if run.state else options, manager)
         if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss, asked or not
             self.vloss_iterator = make_dataloader(model.load_data("val", self.batch_size, mode="eval"))
+        self.monitor.preparation, notes = find_preparation(config["data"], (str(model.sl), str(model.tl)))
+        for note in notes:
+            log.info(note)
         self.follow(recipe)
         if run.state:
             pysimt_resume.restore(self, run.state, metrics.Metric)

@@ -194,7 +194,7 @@ class HostJournal(Journal, logging.Handler):
     def __init__(self, run: Run, tensorboard_dir: str) -> None:
         logging.Handler.__init__(self)
         self.run, self.kept = run, list[tuple[str, str]]()
-        self.streams, self.writer = {}, None
+        self.streams, self.writer, self.listeners = {}, None, []
         self.board = Path(tensorboard_dir) / run.subfolder / run.exp_id if tensorboard_dir else None
 
     def open(self) -> None:

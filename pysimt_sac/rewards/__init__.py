@@ -1,7 +1,15 @@
 """What translations are worth: one file per reward, each found by its name. Importing this package registers ours."""
 
 from pysimt_sac.rewards import chrf, gleu, length, ter  # noqa: F401 - they register themselves
-from pysimt_sac.rewards.base import ReadOptions, RewardOptions, RolloutTensors, Translations, by_step, reward
+from pysimt_sac.rewards.base import (
+    ReadOptions,
+    RewardOptions,
+    RolloutTensors,
+    SourceTexts,
+    Translations,
+    by_step,
+    reward,
+)
 from pysimt_sac.rewards.bleu import BleuOptions
 from pysimt_sac.rewards.discriminator import UnsupervisedOptions
 from pysimt_sac.rewards.mixture import Rewarder, Rewards, permute
@@ -16,6 +24,7 @@ __all__ = [
     "Rewarder",
     "Rewards",
     "RolloutTensors",
+    "SourceTexts",
     "Translations",
     "by_step",
     "permute",

@@ -23,6 +23,9 @@ files; its keys may then stand in `[model]`. A class that learns has `learn(tran
 and is called for every batch that is learned from, and `state_dict` and `load_state_dict`; if it has
 `observe(translations)`, that is called once for every batch, when it is new.
 
+Besides, translations have `sources`, the text that was translated, and `numbers`, the sentences' places in the training
+text; both are made only when a reward asks for them. `docs/extending.md` has a reward that looks at the source.
+
 With `reward_unit: word` hypotheses and references are lists of whole words, and steps are words, too; what that means
 for the steps of the model is no reward's concern (`units.py`). One that looks at the model's own tensors sets
 `counts_pieces = True`, and is always given pieces.
@@ -141,10 +144,31 @@ class RolloutTensors(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
+class SourceTexts:
+    """The sources of a batch, in text as soon as a reward asks for it.
+
+    numbers: the sentences' places in the training text, from 0; empty where they are not known. filters: make words of
+    pieces, where `reward_unit` is `word`.
+    """
+
+    ids_SB: "Tensor"
+    tokens: Sequence[str]
+    numbers: Sequence[int] = ()
+    filters: Callable[[list[str]], list[str]] = list
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """One line for each sentence."""
+        rows = self.ids_SB.t().tolist()
+        return self.filters([" ".join(self.tokens[word] for word in row if word > EOS) for row in rows])
+
+
+@dataclasses.dataclass(frozen=True)
 class Translations:
     """Sampled translations of a batch: their words without `<bos>` and `<eos>`, and whether `<eos>` ended them.
 
-    tensors: for rewards that learn. tokens: the vocabulary, by id, where it is known.
+    tensors: for rewards that learn. tokens: the vocabulary, by id, where it is known. source: the sources of the batch;
+    sentences: which of them each hypothesis translates, if not one after the other.
     """
 
     hypotheses: list[list[str]]
@@ -152,6 +176,30 @@ class Translations:
     ended: list[bool]
     tensors: RolloutTensors | None = None
     tokens: Sequence[str] = dataclasses.field(default=(), repr=False, compare=False)
+    source: SourceTexts | None = dataclasses.field(default=None, repr=False, compare=False)
+    sentences: Sequence[int] | None = dataclasses.field(default=None, repr=False, compare=False)
+
+    @property
+    def sources(self) -> list[str]:
+        """The text that each hypothesis translates; words that the model does not know are `<unk>`."""
+        if self.source is None:
+            raise UserError("the sources are not known here", "Translations.sources")
+        return [self.source.texts[sentence] for sentence in self.order]
+
+    @property
+    def numbers(self) -> list[int] | None:
+        """The place, from 0, that the sentence of each hypothesis has in the training text.
+
+        None where it is not known: in validation, for what was replayed, and in pysimt's own loop.
+        """
+        if self.source is None or not self.source.numbers:
+            return None
+        return [self.source.numbers[sentence] for sentence in self.order]
+
+    @property
+    def order(self) -> Sequence[int]:
+        """Which sentence of the batch each hypothesis translates."""
+        return range(len(self.hypotheses)) if self.sentences is None else self.sentences
 
     @cached_property
     def steps(self) -> list[int]:
@@ -168,7 +216,13 @@ class Translations:
 
     @classmethod
     def from_ids(
-        cls, sampled_TB: Any, references_TB: Any, tokens: Sequence[str], tensors: RolloutTensors | None = None
+        cls,
+        sampled_TB: Any,
+        references_TB: Any,
+        tokens: Sequence[str],
+        tensors: RolloutTensors | None = None,
+        source: SourceTexts | None = None,
+        sentences: Sequence[int] | None = None,
     ) -> "Translations":
         """From two tensors in the layout `<bos> ... <eos>` and the vocabulary, by id."""
         sampled, references = sampled_TB.t().tolist(), references_TB.t().tolist()
@@ -178,6 +232,8 @@ class Translations:
             [EOS in row for row in sampled],
             tensors,
             tokens,
+            source,
+            sentences,
         )
 
 

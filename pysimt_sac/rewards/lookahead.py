@@ -105,12 +105,15 @@ class Lookahead:
 
 def growth_by_calling(potentials: Callable[[Translations], Floats], candidates: Candidates) -> Floats:
     """The same for any reward, given its potentials (T, N) at the steps of any N translations."""
-    references = candidates.translations.references
+    translations = candidates.translations
+    references, order = translations.references, translations.order
     longer = Translations(
         [prefix.words for prefix in candidates.hypotheses],
         [references[sentence] for sentence in candidates.sentences],
         # What is not terminal goes on; the reward is asked what it is worth before `<eos>`.
         [ended or not prefix.terminal for ended, prefix in zip(candidates.ended, candidates.hypotheses, strict=True)],
+        source=translations.source,
+        sentences=[order[sentence] for sentence in candidates.sentences],
     )
     potentials_TN = potentials(longer)
     from_0 = np.concatenate((np.zeros_like(potentials_TN[:1]), potentials_TN))  # R_0 = 0

@@ -95,8 +95,10 @@ class Words:
         hypotheses, references = self.whole(translations.hypotheses), self.whole(translations.references)
         # A hypothesis without a word, such as `@@` alone, has one step, too.
         ended = [flag or not words for flag, words in zip(translations.ended, hypotheses, strict=True)]
-        own = Translations(hypotheses, references, ended)
-        evaluated = Translations([*hypotheses], [*references], [*ended])
+        source = dataclasses.replace(translations.source, filters=self.filters) if translations.source else None
+        own = Translations(hypotheses, references, ended, source=source, sentences=translations.sentences)
+        sentences = list(translations.order)
+        evaluated = Translations([*hypotheses], [*references], [*ended], source=source, sentences=sentences)
         rows_TB = np.tile(np.arange(len(ended)), (max(translations.steps), 1))
         counts_TB = np.tile(np.array(own.steps), (max(translations.steps), 1))
         for column, (pieces, n_steps) in enumerate(zip(translations.hypotheses, translations.steps, strict=True)):
@@ -108,4 +110,5 @@ class Words:
                     evaluated.hypotheses.append(complete)
                     evaluated.references.append(own.references[column])
                     evaluated.ended.append(True)
+                    sentences.append(sentences[column])
         return Counted(own, evaluated, rows_TB, counts_TB)

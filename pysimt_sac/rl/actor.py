@@ -61,6 +61,7 @@ class Actor(Protocol):
     source: str  # the names of a batch's two sides
     target: str
     tokens: Sequence[str]  # the target vocabulary, by number
+    source_tokens: Sequence[str]  # the source's
 
     @property
     def device(self) -> torch.device:

@@ -16,6 +16,7 @@ from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import EOS, PAD
 from pysimt_sac.engine.network.stepper import Stepper
 from pysimt_sac.errors import UserError
+from pysimt_sac.rewards import SourceTexts
 from pysimt_sac.rl.actor import Actor, PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.policy import Support, policy_on_support
@@ -98,11 +99,14 @@ def collect_branched(
         whole_TC = complete(stepper, path, trace, limits_B.to(actor.device), *forked, sampler, all_greedy)
     experience = collector.score(actor, batch, encoded, path, alpha, update, generator, True, references_RB)
     choices = likeliest_words(trace, len(path.words_TB) - 1, options.branch_least)
+    source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
     if known_rewards:
         inputs = path.words_TB, references_RB, choices.words_TBK, limits_B
-        choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, alpha))
+        choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, alpha, source))
     # The return of a branch is c (R_T - R_{t-1}): the hypothesis's score less what the path had earned before.
-    scores_C = collector.final_scores(actor, whole_TC, references_RB.index_select(1, forked[1]), alpha)
+    scores_C = collector.final_scores(
+        actor, whole_TC, references_RB.index_select(1, forked[1]), alpha, source, forked[1]
+    )
     before_C = (experience.scale_B * experience.potentials_before_TB)[forked[0], forked[1]]
     returns_MK = torch.zeros(valid_MK.shape, device=actor.device)
     returns_MK[states_C, columns_C] = scores_C - before_C
@@ -218,6 +222,12 @@ def support_rewards(
     candidates = candidates.index_copy(0, steps.positions_N, words_NK).unflatten(0, steps.shape)
     limits_B = step_limits(experience.reference_RB.ne(PAD).sum(0).cpu(), collector.max_len)
     rewards_TBK = collector.next_rewards(
-        actor, experience.words_TB, experience.reference_RB, candidates, limits_B, alpha
+        actor,
+        experience.words_TB,
+        experience.reference_RB,
+        candidates,
+        limits_B,
+        alpha,
+        SourceTexts(experience.source_SB, actor.source_tokens),
     )
     return steps.flatten(experience.rewards_TB), steps.flatten(rewards_TBK)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.rewards import Rewarder, RolloutTensors, Translations, permute
+from pysimt_sac.rewards import Rewarder, RolloutTensors, SourceTexts, Translations, permute
 from pysimt_sac.rl.actor import Actor, Encoded, mean_state, repeat_encoded
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Rollout, repeat_batch, roll_out, step_limits
@@ -87,7 +87,8 @@ class Collector:
         """
         reference_RB, z_TB = batch[actor.target], None
         against_RB = reference_RB if scored_against_RB is None else scored_against_RB
-        translations = Translations.from_ids(rollout.words_TB, against_RB, actor.tokens)
+        source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
+        translations = Translations.from_ids(rollout.words_TB, against_RB, actor.tokens, source=source)
         if self.rewarder.learners:
             labels = max(1, self.rewarder.n_labels)  # a learner of the user's own may want none
             z_TB = torch.randint(labels, rollout.words_TB[1:].shape, generator=generator)
@@ -117,12 +118,22 @@ class Collector:
             created_at_update=update,
         )
 
-    def final_scores(self, actor: Actor, words_TC: Tensor, reference_RC: Tensor, alpha: float) -> Tensor:
-        """c R_T (C) of any hypotheses."""
+    def final_scores(
+        self,
+        actor: Actor,
+        words_TC: Tensor,
+        reference_RC: Tensor,
+        alpha: float,
+        source: SourceTexts | None = None,
+        sentences_C: Tensor | None = None,
+    ) -> Tensor:
+        """c R_T (C) of any hypotheses. source, sentences_C: what they translate, for rewards that ask."""
         self.rewarder.refuse_learners()
         if words_TC.size(1) == 0:
             return torch.zeros(0, device=words_TC.device)
-        scores_C, scale_C = self.rewarder.scores(Translations.from_ids(words_TC, reference_RC, actor.tokens), alpha)
+        sentences = None if sentences_C is None else sentences_C.tolist()
+        found = Translations.from_ids(words_TC, reference_RC, actor.tokens, source=source, sentences=sentences)
+        scores_C, scale_C = self.rewarder.scores(found, alpha)
         return torch.from_numpy(scores_C * scale_C).to(words_TC.device, torch.float32)
 
     def next_rewards(
@@ -133,9 +144,10 @@ class Collector:
         candidates_TBK: Tensor,
         limits_B: Tensor,
         alpha: float,
+        source: SourceTexts | None = None,
     ) -> Tensor:
         """r(s, a) (T, B, K) of candidate next words at every step of given hypotheses; 0 for `<pad>`."""
-        translations = Translations.from_ids(words_TB, reference_RB, actor.tokens)
+        translations = Translations.from_ids(words_TB, reference_RB, actor.tokens, source=source)
         found = self.rewarder.next_rewards(translations, candidates_TBK.cpu().numpy(), limits_B.cpu().numpy(), alpha)
         return torch.from_numpy(found).to(words_TB.device, torch.float32)
 
@@ -152,7 +164,8 @@ class Collector:
             return experience
         words_TB = experience.words_TB
         tensors = reward_inputs(actor, encoded, experience.source_SB, words_TB, experience.z_TB)
-        translations = Translations.from_ids(words_TB, experience.reference_RB, actor.tokens, tensors)
+        source = SourceTexts(experience.source_SB, actor.source_tokens)
+        translations = Translations.from_ids(words_TB, experience.reference_RB, actor.tokens, tensors, source)
         self.reward_metrics = self.rewarder.learn(translations)
         now_TB = torch.from_numpy(self.rewarder.learned_potentials(translations)).to(words_TB.device, torch.float32)
         potentials_TB = experience.potentials_TB + now_TB - experience.learned_TB

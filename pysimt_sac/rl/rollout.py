@@ -111,7 +111,10 @@ def step_limits(reference_lengths_B: Tensor, longest: int, more: int = 10) -> Te
 
 def repeat_batch(batch: Batch, times: int) -> Batch:
     """Every sentence several times, side by side."""
-    return batch if times == 1 else Batch({side: batch[side].repeat_interleave(times, 1) for side in batch})
+    if times == 1:
+        return batch
+    indices = [index for index in batch.indices for _ in range(times)]
+    return Batch({side: batch[side].repeat_interleave(times, 1) for side in batch}, indices)
 
 
 @torch.no_grad()

@@ -16,11 +16,11 @@ def codes(tmp_path):
 
 
 def test_units_are_marked_and_rare_ones_split_again(codes, tmp_path):
-    assert Segmenter(codes)(["low lower"]) == ["low low@@ e@@ r"]
+    assert Segmenter.read(codes)(["low lower"]) == ["low low@@ e@@ r"]
     units = tmp_path / "units"
     units.write_text("low 5\nlow@@ 1\nlo@@ 2\nw@@ 2\ne@@ 2\nr 2\n")
-    assert Segmenter(codes, units, threshold=2)(["low lower"]) == ["low lo@@ w@@ e@@ r"]
-    assert Segmenter(codes, units, threshold=0)(["lower"]) == ["low@@ e@@ r"]
+    assert Segmenter.read(codes, units, threshold=2)(["low lower"]) == ["low lo@@ w@@ e@@ r"]
+    assert Segmenter.read(codes, units, threshold=0)(["lower"]) == ["low@@ e@@ r"]
 
 
 def test_units_are_counted_in_the_training_text(codes, tmp_path):
@@ -58,7 +58,7 @@ def test_files_that_are_no_vocabulary_are_named(tmp_path):
 @pytest.mark.parametrize("pair", ["en-de", "en-fr"])
 def test_the_authors_bpe_comes_out_on_all_lines(shared, pair):
     folder, target = shared / "multi30k/paper" / pair, pair.split("-")[1]
-    segment = Segmenter(folder / "bpe.model", folder / f"bpe.vocab.{target}", threshold=2)
+    segment = Segmenter.read(folder / "bpe.model", folder / f"bpe.vocab.{target}", threshold=2)
     ours = segment(read_lines(folder / f"train.lc.norm.tok.{target}"))
     assert len(ours) == 29000
     assert ours == read_lines(folder / f"train.lc.norm.tok.bpe.{target}")

@@ -7,10 +7,7 @@ import pytest
 from pysimt_sac.corpora.tokenisation import Style, Tokeniser
 from pysimt_sac.engine.data.filters import FilterChain
 
-SPLIT, WHOLE = (
-    Style(normalise=True, split_hyphens=True),
-    Style(normalise=True, split_hyphens=False),
-)
+SPLIT, WHOLE = Style(split_hyphens=True), Style(split_hyphens=False)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +33,7 @@ def test_hyphens_stay_on_request_and_can_be_joined_again():
 
 
 def test_without_normalising_tokens_are_lowered_afterwards():
-    plain = Style(normalise=False, split_hyphens=False)
+    plain = Style(("tokenise", "lowercase"))
     assert Tokeniser("de", plain)("Sagt „Nein“.") == "sagt „ nein “ ."
 
 

@@ -117,6 +117,7 @@ def test_embeddings_and_names_agree(both):
     _, batch, (engine, pysimt), *_ = both
     assert torch.equal(engine.embed(batch["trg"]), pysimt.embed(batch["trg"]))
     assert (engine.source, engine.target, engine.tokens) == (pysimt.source, pysimt.target, pysimt.tokens)
+    assert engine.source_tokens == pysimt.source_tokens
     assert engine.device == pysimt.device
 
 

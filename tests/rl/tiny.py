@@ -28,7 +28,8 @@ def engine_actor(model):
 def protocol_actor(model):
     """The actor of pysimt's host over the same weights."""
     networks = nn.ModuleDict({"encoders": model.encoders, "dec": ProtocolDecoder(model.dec)})
-    return PysimtActor(networks, model.sl, model.tl, model.trg_vocab.tokens, lambda split, size: [])
+    vocabularies = model.trg_vocab.tokens, lambda split, size: [], model.src_vocab.tokens
+    return PysimtActor(networks, model.sl, model.tl, *vocabularies)
 
 
 ACTORS = {"engine": engine_actor, "pysimt": protocol_actor}

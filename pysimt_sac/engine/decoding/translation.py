@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import torch
 from tqdm import tqdm
@@ -24,9 +24,19 @@ from pysimt_sac.engine.decoding.search import Hypothesis, beam_search, sample
 from pysimt_sac.engine.network.nmt import network_class
 from pysimt_sac.engine.network.preparation import build_layers, memory_named
 from pysimt_sac.errors import UserError
-from pysimt_sac.files import decode_line, kind_of, require_writable, stream_lines, why, write_lines
+from pysimt_sac.files import (
+    Decode,
+    decode_line,
+    decode_plain_line,
+    kind_of,
+    require_writable,
+    stream_lines,
+    why,
+    write_lines,
+)
 
 MOST_AT_ONCE = 1000  # lines of a stream that are read ahead of their translation
+LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
 
 
 @dataclass(frozen=True)
@@ -114,11 +124,28 @@ def moved_files(checkpoint: Checkpoint, folder: Path) -> list[str]:
     return as_overrides(found)
 
 
-class Translator:
-    """A model with a way to search."""
+class PlainText(Protocol):
+    """How plain text becomes what a model reads, and its translations plain text (`corpora.plain_text`)."""
 
-    def __init__(self, model: Any, search: SearchOptions, device: torch.device, use_filters: bool = True) -> None:
-        self.model, self.search, self.device = model, search, device
+    def prepare(self, lines: Sequence[str]) -> list[str]:
+        """Sources as the model expects them; as many."""
+
+    def restore(self, lines: Sequence[str]) -> list[str]:
+        """Translations as people write them; as many."""
+
+
+class Translator:
+    """A model with a way to search. plain: takes and gives plain text, instead of prepared text and filtered text."""
+
+    def __init__(
+        self,
+        model: Any,
+        search: SearchOptions,
+        device: torch.device,
+        use_filters: bool = True,
+        plain: PlainText | None = None,
+    ) -> None:
+        self.model, self.search, self.device, self.plain = model, search, device, plain
         train = read_section(TrainOptions, model.opts.train, f"{model.opts.filename} [train]")
         self.filters = FilterChain(train.eval_filters if use_filters else (), f"{model.opts.filename} eval_filters")
 
@@ -159,9 +186,30 @@ class Translator:
                 results[index] = found
         return results
 
+    def translate_lines(self, lines: Sequence[str], progress: bool = False) -> list[list[Hypothesis]]:
+        """The hypotheses of prepared lines, in their order; an empty line has none."""
+        words = [line for line in lines if line.strip()]
+        if not words:
+            return [[] for _ in lines]
+        text = Text(words, self.model.src_vocab, is_target=False)
+        found = iter(self.translate(ParallelCorpus({str(self.model.sl): text}, self.search.batch_size), progress))
+        return [next(found) if line.strip() else [] for line in lines]
+
+    def prepare(self, lines: Sequence[str]) -> Sequence[str]:
+        """What the model reads."""
+        return self.plain.prepare(lines) if self.plain else lines
+
     def text(self, hypothesis: Hypothesis) -> str:
         """A hypothesis in words."""
         return str(self.model.trg_vocab.idxs_to_sent(hypothesis.words))
+
+    def best_texts(self, results: list[list[Hypothesis]]) -> list[str]:
+        """The best hypothesis of each sentence, as the model says it; empty where there is none."""
+        return [self.text(found[0]) if found else "" for found in results]
+
+    def readable(self, texts: Sequence[str]) -> list[str]:
+        """Hypotheses as people read them; an empty one stays empty."""
+        return self.plain.restore(texts) if self.plain else self.filters(texts)
 
     def output_files(self, split: str, prefix: str) -> dict[str, Path]:
         """What a split's translations are written to; without filters, two files with the same text."""
@@ -186,6 +234,20 @@ class Translator:
         for split, corpus in corpora.items():
             yield from self.write(self.translate(corpus), split, prefix)
 
+    def translate_file(
+        self, source: Path, split: str, prefix: str, warn: Callable[[str], None] = lambda _: None
+    ) -> Iterator[Path]:
+        """Translate a file of plain text; the paths written."""
+        lines = list(stream_lines(source, "text file", decode_plain_line))
+        for number, line in enumerate(lines, 1):
+            check_length(line, number, source)
+        for path in self.output_files(split, prefix).values():
+            require_writable(path)
+        prepared = self.prepare(lines)
+        if warning := InputCheck(self.model.src_vocab)(prepared):
+            warn(warning)
+        yield from self.write(self.translate_lines(prepared, progress=True), split, prefix)
+
     def require_source(self, split: str) -> None:
         """Say what can be done if a split's source is no longer where it was in training."""
         path = self.model.split_files(split).get(self.model.sl)
@@ -196,8 +258,8 @@ class Translator:
 
     def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
         """Write the translations of a split; the paths written."""
-        best = [self.text(found[0]) for found in results]
-        contents = {"raw": best, "filtered": self.filters(best), "n-best": list(self.n_best_lines(results))}
+        best = self.best_texts(results)
+        contents = {"raw": best, "filtered": self.readable(best), "n-best": list(self.n_best_lines(results))}
         for kind, path in self.output_files(split, prefix).items():
             write_lines(path, contents[kind])
             yield path
@@ -205,8 +267,10 @@ class Translator:
     def n_best_lines(self, results: list[list[Hypothesis]]) -> Iterator[str]:
         """All hypotheses, one per line, as `number ||| text ||| score`."""
         for number, found in enumerate(results):
-            for hypothesis in found:
-                yield f"{number} ||| {self.text(hypothesis)} ||| {hypothesis.score:.6f}"
+            texts = [self.text(hypothesis) for hypothesis in found]
+            texts = self.plain.restore(texts) if self.plain else texts
+            for text, hypothesis in zip(texts, found, strict=True):
+                yield f"{number} ||| {text} ||| {hypothesis.score:.6f}"
 
     def check_splits(self, splits: Sequence[str]) -> str:
         """A warning if the sources of some splits are unlike the training text, else nothing."""
@@ -222,21 +286,15 @@ class Translator:
         warn: is told once, as soon as it is known, that the lines are unlike the training text.
         """
         check = InputCheck(self.model.src_vocab)
-        for group in lines_at_hand(lines, self.search.batch_size):
-            if warning := check(group):
+        for group in lines_at_hand(lines, self.search.batch_size, decode_plain_line if self.plain else decode_line):
+            prepared = self.prepare(group)
+            if warning := check(prepared):
                 warn(warning)
-            words = [line for line in group if line.strip()]
-            found: Iterator[str] = iter(())
-            if words:
-                text = Text(words, self.model.src_vocab, is_target=False, name="standard input")
-                corpus = ParallelCorpus({str(self.model.sl): text}, self.search.batch_size)
-                results = [self.text(hypotheses[0]) for hypotheses in self.translate(corpus, progress=False)]
-                found = iter(self.filters(results))
-            for line in group:
-                write(next(found) if line.strip() else "")
+            for line in self.readable(self.best_texts(self.translate_lines(prepared))):
+                write(line)
 
 
-def lines_at_hand(stream: BinaryIO, most: int) -> Iterator[list[str]]:
+def lines_at_hand(stream: BinaryIO, most: int, decode: Decode = decode_line) -> Iterator[list[str]]:
     """Groups of the lines that have arrived, at most so many: one by one from a person, full groups from a file."""
     most = min(most, MOST_AT_ONCE)
     arrived: queue.Queue[str | UserError | None] = queue.Queue(maxsize=4 * most)
@@ -244,7 +302,7 @@ def lines_at_hand(stream: BinaryIO, most: int) -> Iterator[list[str]]:
     def read() -> None:
         try:
             for number, raw in enumerate(stream, 1):
-                line = decode_line(raw.removesuffix(b"\n"), number, "standard input", "FILE")
+                line = decode(raw.removesuffix(b"\n"), number, "standard input", "FILE")
                 check_length(line, number, "standard input")
                 arrived.put(line)
             arrived.put(None)

@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +30,7 @@ class Journal:
     ) -> None:
         self.paths = {"log": folder / f"{exp_id}.log", "scalars": folder / f"{exp_id}.scalars.jsonl"}
         self.streams: dict[str, IO[str]] = {}
+        self.listeners: list[Callable[[str, float, int], None]] = []  # are told every point of every curve
         self.tensorboard_dir, self.writer = tensorboard_dir, None
         for name, path in self.paths.items():
             try:
@@ -72,6 +74,8 @@ class Journal:
                 self.writer.add_scalar(name, value, global_step=step)
             except OSError as error:
                 raise UserError(f"cannot be written: {why(error)}", self.tensorboard_dir) from error
+        for listener in self.listeners:
+            listener(name, value, step)
 
     def _write(self, name: str, text: str) -> None:
         try:

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.engine.checkpoint import save_checkpoint
+from pysimt_sac.engine.checkpoint import PREPARATION, save_checkpoint
 from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.data.text_preparation import preparation_of_training
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.training.average import WeightAverage
 from pysimt_sac.engine.training.optim import Optimizer
@@ -12,6 +13,15 @@ from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.engine.training.runs import Run
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import why
+
+
+def find_preparation(data: dict[str, Any], sides: tuple[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """What checkpoints carry of how the training text was prepared, and what there is to say of a damaged record."""
+    try:
+        found = preparation_of_training(data.get("train_set"), sides)
+    except UserError as error:  # nothing that training needs
+        return {}, [f"Warning: checkpoints will not know how to prepare plain text: {error}"]
+    return ({PREPARATION: found.state()} if found else {}), []
 
 
 class CheckpointKeeper:
@@ -28,13 +38,14 @@ class CheckpointKeeper:
     ) -> None:
         self.run, self.model, self.options = run, model, options
         self.progress, self.optimizer, self.average = progress, optimizer, average
+        self.preparation, self.notes = find_preparation(model.opts.data, (model.sl, model.tl))
 
     def save(self, label: str) -> Path:
         """Write `EXPID-LABEL.ckpt`."""
         path = self.run.folder / f"{self.run.exp_id}-{label}.ckpt"
         optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
         with self.average.in_place():
-            save_checkpoint(path, self.model, self.progress.history(), optimizer)
+            save_checkpoint(path, self.model, {**self.progress.history(), **self.preparation}, optimizer)
         return path
 
     def save_best(self, metric: Metric) -> None:

@@ -94,7 +94,7 @@ class Trainer:
                 self.restore_learner(state)
             for note in self.notes:
                 self.journal.say(note)
-            for note in said:
+            for note in (*said, *self.keeper.notes):
                 self.journal.show(note)
         except BaseException:
             self.journal.close()

@@ -1,0 +1,66 @@
+"""Scores and tests of translations that are lists of sentences."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.lexical.accuracy import Case, LexicalComparison, compare_lexical, read_cases
+from pysimt_sac.evaluation.scoring.comparison import Comparison, System, compare_systems
+from pysimt_sac.evaluation.scoring.scores import choose_metrics, score_text
+from pysimt_sac.evaluation.scoring.significance import Resampling
+from pysimt_sac.evaluation.scoring.texts import check_lengths
+
+Runs = Sequence[str] | Sequence[Sequence[str]]  # the hypotheses of a system: of one run, or of several
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str = "none") -> float:
+    """Corpus BLEU as `pysimt-sac score` has it. tokenize: sacrebleu's tokeniser; none is for tokenised text."""
+    check_lengths("hypotheses", as_run(hypotheses, "hypotheses"), "references", as_run(references, "references"))
+    return score_text(references, hypotheses, choose_metrics(["bleu"], tokenize).metrics)["BLEU"]
+
+
+def compare(
+    baseline: Runs,
+    systems: Mapping[str, Runs],
+    references: Sequence[str],
+    *,
+    metrics: Sequence[str] = ("bleu", "chrf", "ter"),
+    tokenize: str = "none",
+    no_unk: bool = False,
+    **resampling: Any,
+) -> Comparison:
+    """Compare systems with a baseline, several runs each, with significance tests, as `pysimt-sac compare`.
+
+    resampling: shuffles, bootstrap, seed, shuffling.
+    """
+    others = [as_system(name, runs) for name, runs in systems.items()]
+    chosen = choose_metrics([name.lower() for name in metrics], tokenize).metrics
+    first = as_system("baseline", baseline)
+    return compare_systems(as_run(references, "references"), first, others, chosen, Resampling(**resampling), no_unk)
+
+
+def lexical(
+    systems: Mapping[str, Runs], mlt: str | Path | Sequence[Case], *, case_sensitive: bool = False, **resampling: Any
+) -> LexicalComparison:
+    """Accuracy on ambiguous words (LTA, ALI), as `pysimt-sac lexical`; the first system is the baseline.
+
+    mlt: a list of ambiguous words that `pysimt-sac prepare` wrote, or its rows; resampling: as in `compare`.
+    """
+    if not systems:
+        raise UserError("no hypotheses are given", "systems", "e.g. {'mle': hypotheses}")
+    cases = read_cases(Path(mlt), case_sensitive) if isinstance(mlt, str | Path) else list(mlt)
+    return compare_lexical(cases, [as_system(name, runs) for name, runs in systems.items()], Resampling(**resampling))
+
+
+def as_system(name: str, runs: Runs) -> System:
+    """A system of one run or of several."""
+    single = not runs or isinstance(runs[0], str)
+    return System(name, tuple(as_run(run, name) for run in ([runs] if single else runs)))
+
+
+def as_run(lines: Any, name: str) -> tuple[str, ...]:
+    """Sentences; one string is none."""
+    if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
+        raise UserError("is not a list of sentences", name)
+    return tuple(lines)

@@ -1,0 +1,162 @@
+"""A trained model: translating and scoring."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
+
+import torch
+
+import pysimt_sac.models  # noqa: F401 - registers our models
+from pysimt_sac.corpora.plain_text import PlainText, plain_text_of
+from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint
+from pysimt_sac.engine.config.options import LARGEST, LARGEST_BEAM, USUAL_BEAM
+from pysimt_sac.engine.data.corpus import ParallelCorpus, Text, check_length
+from pysimt_sac.engine.decoding.scoring import score_corpus
+from pysimt_sac.engine.decoding.search import Hypothesis
+from pysimt_sac.engine.decoding.translation import (
+    LONGEST_TRANSLATION,
+    SearchOptions,
+    Translator,
+    checkpoint_to_use,
+    load_model,
+)
+from pysimt_sac.engine.device import choose_device
+from pysimt_sac.engine.network.preparation import memory_named
+from pysimt_sac.errors import UserError
+
+NO_TARGETS = "sources and targets must be as many"
+
+
+class SearchWords(TypedDict, total=False):
+    """Options of `pysimt translate` that `Model.translate` takes, too, by the same names."""
+
+    max_len: int
+    batch_size: int
+    lp_alpha: float
+    suppress_unk: bool
+
+
+class Translation(NamedTuple):
+    """One of several translations of a sentence, with its length-normalised log-probability."""
+
+    text: str
+    score: float
+
+
+def load(path: str | Path, *, prepare: str | Path | None = None, device: str = "auto") -> "Model":
+    """Load a checkpoint, or the best one of a run's folder.
+
+    prepare: the folder of the prepared corpus that the model was trained on, if its checkpoint does not tell how to
+    prepare plain text; device: auto, cpu, gpu or cuda:N.
+    """
+    chosen = choose_device(device)
+    checkpoint = load_checkpoint(checkpoint_to_use(path))
+    plain = plain_text_of(checkpoint, Path(prepare)) if prepare else None
+    return Model(checkpoint, load_model(checkpoint, chosen), chosen, plain)
+
+
+class Model:
+    """A trained model, from `load`."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, network: Any, device: torch.device, plain: PlainText | None = None
+    ) -> None:
+        self.path = checkpoint.path
+        self.checkpoint, self.network, self.device, self._plain = checkpoint, network, device, plain
+
+    def __repr__(self) -> str:
+        return f"Model({str(self.path)!r})"
+
+    @property
+    def plain(self) -> PlainText:
+        """Prepares plain text for this model; an error if nobody has told how."""
+        if self._plain is None:
+            self._plain = plain_text_of(self.checkpoint)
+        return self._plain
+
+    @overload
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam: int = 6,
+        n_best: Literal[1] = 1,
+        raw: bool = True,
+        **search: Unpack[SearchWords],
+    ) -> list[str]: ...
+
+    @overload
+    def translate(
+        self, texts: Sequence[str], beam: int = 6, n_best: int = 1, raw: bool = True, **search: Unpack[SearchWords]
+    ) -> list[str] | list[list[Translation]]: ...
+
+    def translate(
+        self, texts: Sequence[str], beam: int = 6, n_best: int = 1, raw: bool = True, **search: Unpack[SearchWords]
+    ) -> list[str] | list[list[Translation]]:
+        """Translate sentences, in their order; an empty one stays empty.
+
+        beam: hypotheses kept by beam search; 1 is greedy search. n_best: if more than 1, so many translations of each
+        sentence, with scores, best first. raw: plain text in and out; without it, prepared text in, and out what
+        `eval_filters` make of it. `max_len`, `batch_size`, `lp_alpha` and `suppress_unk`: as in `pysimt translate`.
+        """
+        check_texts(texts, "texts")
+        options = SearchOptions("bs" if beam > 1 else "gs", beam, n_best=n_best > 1, **search)
+        check_numbers(beam=beam, n_best=n_best, max_len=options.max_len, batch_size=options.batch_size)
+        if not 0 <= options.lp_alpha < LARGEST:
+            raise UserError(f"{options.lp_alpha} must be 0 or more, and within reason", "lp_alpha")
+        translator = Translator(self.network, options, self.device, plain=self.plain if raw else None)
+        found = translator.translate_lines(translator.prepare(list(texts)))
+        if n_best == 1:
+            return translator.readable(translator.best_texts(found))
+        return [best_translations(translator, hypotheses[:n_best]) for hypotheses in found]
+
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], raw: bool = True, batch_size: int = 16
+    ) -> list[float]:
+        """The log-probability of each target given its source: natural logarithms, summed over words and the end.
+
+        raw: plain text; without it, text as the model was trained on, on both sides.
+        """
+        check_texts(sources, "sources")
+        check_texts(targets, "targets")
+        if len(sources) != len(targets):
+            raise UserError(f"{len(sources)} and {len(targets)}", "sources, targets", NO_TARGETS)
+        if not sources:
+            return []
+        if raw:
+            sources, targets = self.plain.source.prepare(sources), self.plain.target.prepare(targets)
+        model = self.network
+        sides = {
+            model.sl: Text(sources, model.src_vocab, is_target=False),
+            model.tl: Text(targets, model.trg_vocab, is_target=True),
+        }
+        with memory_named(f"batches of {batch_size} sentences", "lower batch_size"):
+            return score_corpus(model, ParallelCorpus(sides, batch_size), self.device)
+
+
+def check_texts(texts: Sequence[str], name: str) -> None:
+    """Refuse what is not a list of sentences."""
+    if isinstance(texts, str):
+        raise UserError("is one string, not a list of sentences", name, "put it into a list: [text]")
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise UserError(f"number {number} is {text!r}, not a sentence", name)
+        check_length(text, number, name)
+
+
+def check_numbers(**numbers: int) -> None:
+    """Refuse numbers that make no sense."""
+    for name, number in numbers.items():
+        if not 0 < number < LARGEST:
+            raise UserError(f"{number} must be more than 0, and within reason", name)
+    if numbers["beam"] > LARGEST_BEAM:
+        raise UserError(f"{numbers['beam']} must be at most {LARGEST_BEAM}", "beam", USUAL_BEAM)
+    if numbers["n_best"] > numbers["beam"]:
+        raise UserError(f"{numbers['n_best']} is more than the hypotheses of a beam of {numbers['beam']}", "n_best")
+    if numbers["max_len"] > LONGEST_TRANSLATION:
+        raise UserError(f"{numbers['max_len']} must be at most {LONGEST_TRANSLATION}", "max_len")
+
+
+def best_translations(translator: Translator, hypotheses: list[Hypothesis]) -> list[Translation]:
+    """Hypotheses of one sentence as people read them, with their scores."""
+    texts = translator.readable([translator.text(hypothesis) for hypothesis in hypotheses])
+    return [Translation(text, hypothesis.score) for text, hypothesis in zip(texts, hypotheses, strict=True)]

@@ -1,0 +1,115 @@
+"""Training from Python: what `pysimt train` does, with curves to look at and callbacks while it goes on."""
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pysimt_sac.models  # noqa: F401 - registers our models
+from pysimt_sac.api.model import Model, load
+from pysimt_sac.engine.config.values import write_value
+from pysimt_sac.engine.decoding.translation import checkpoint_to_use
+from pysimt_sac.engine.device import choose_device
+from pysimt_sac.engine.training.console import NORMAL, QUIET, VERBOSE, log_to_console
+from pysimt_sac.engine.training.interrupts import Interrupted
+from pysimt_sac.engine.training.runs import open_run
+from pysimt_sac.engine.training.startup import describe_finished
+from pysimt_sac.engine.training.trainer import Trainer
+from pysimt_sac.errors import UserError
+from pysimt_sac.files import read_lines
+from pysimt_sac.hosts.embedded import read_training
+
+Callback = Callable[[str, float, int], object]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, finished or stopped.
+
+    outcome: why it ended; finished: whether it has nothing left to do, else the same call goes on.
+    """
+
+    folder: Path
+    exp_id: str
+    outcome: str
+    finished: bool
+
+    @property
+    def checkpoint(self) -> Path:
+        """Its best checkpoint by the first of its eval_metrics, else its last."""
+        return checkpoint_to_use(self.folder)
+
+    @property
+    def curves(self) -> dict[str, list[tuple[int, float | None]]]:
+        """All curves: points of update and value, by name; None is a value that was not a finite number."""
+        found: dict[str, list[tuple[int, float | None]]] = {}
+        for line in read_lines(self.folder / f"{self.exp_id}.scalars.jsonl", "file of curves"):
+            point = json.loads(line)
+            found.setdefault(point["name"], []).append((point["step"], point["value"]))
+        return found
+
+    def load(self, device: str = "auto") -> Model:
+        """Its best model."""
+        return load(self.checkpoint, device=device)
+
+
+def train(
+    config: str | Path,
+    *,
+    suffix: str = "",
+    device: str = "auto",
+    restart: bool = False,
+    verbose: bool = False,
+    quiet: bool = False,
+    callbacks: Sequence[Callback] = (),
+    **overrides: Any,
+) -> Run:
+    """Train from a configuration file, or go on with a run that was stopped.
+
+    overrides: values that replace the configuration's, by section, `train={"seed": 2}, model={"lambda_rl": 0.5}`, or by
+    key, `**{"train.seed": 2}`. callbacks: called with the name, the value and the update of every point of every curve;
+    one that returns True stops the run, which is saved. The other words are those of `pysimt train`.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise UserError("needs the main thread: it listens to signals", "train", "start a process instead")
+    log_to_console(VERBOSE if verbose else QUIET if quiet else NORMAL)
+    chosen = choose_device(device)
+    options, train_options, model = read_training(Path(config), override_words(overrides))
+    with open_run(options, suffix, restart) as opened:
+        if finished := describe_finished(opened, train_options):
+            return Run(opened.folder, opened.exp_id, finished, finished=True)
+        trainer = Trainer(model, train_options, opened, chosen)
+        trainer.journal.listeners.extend(stopping(callback, trainer) for callback in callbacks)
+        try:
+            return Run(opened.folder, opened.exp_id, trainer.train(), finished=True)
+        except Interrupted as interruption:
+            return Run(opened.folder, opened.exp_id, f"stopped by {interruption}", finished=False)
+        finally:
+            trainer.journal.close()
+
+
+def stopping(callback: Callback, trainer: Trainer) -> Callable[[str, float, int], None]:
+    """The callback; where it returns True, the trainer stops at the next moment that suits it."""
+
+    def listen(name: str, value: float, update: int) -> None:
+        if callback(name, value, update) is True:
+            trainer.interrupts.received = signal.SIGINT
+
+    return listen
+
+
+def override_words(overrides: dict[str, Any]) -> list[str]:
+    """Overrides as the command line has them: `section.key:value`."""
+    words = []
+    for name, value in overrides.items():
+        if "." in name:
+            words.append(f"{name}:{write_value(value)}")
+        elif isinstance(value, dict):
+            words += [f"{name}.{key}:{write_value(item)}" for key, item in value.items()]
+        else:
+            todo = "give a section with its keys, e.g. train={'seed': 2}, or **{'train.seed': 2}"
+            raise UserError(f"{value!r} is not a dictionary of keys and values", name, todo)
+    return words

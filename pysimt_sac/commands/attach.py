@@ -1,0 +1,33 @@
+"""`pysimt-sac attach`: give a checkpoint the record of how its text was prepared."""
+
+import argparse
+from pathlib import Path
+
+EPILOG = """Training on a corpus that `pysimt-sac prepare` wrote stores this by itself; checkpoints of pysimt, and those
+of earlier versions, need it once. FOLDER has a `corpus.json`; docs/corpora.md shows how to write one by hand."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A checkpoint, a prepared corpus, and where the result goes."""
+    parser.epilog = EPILOG
+    parser.add_argument("checkpoint", metavar="CKPT", help="checkpoint, or a run's folder: its best checkpoint")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="prepared corpus that the model was trained on")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="OUT", help="the checkpoint to write (default: CKPT itself)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Attach, and say what."""
+    from pysimt_sac.corpora.plain_text import preparation_for
+    from pysimt_sac.engine.checkpoint import load_checkpoint, write_with_preparation
+    from pysimt_sac.engine.decoding.translation import checkpoint_to_use
+
+    path = checkpoint_to_use(args.checkpoint)
+    checkpoint = load_checkpoint(path)
+    preparation = preparation_for(checkpoint, args.folder)
+    out = args.output or path.resolve()  # a run's best checkpoint is a link, and stays one
+    write_with_preparation(checkpoint, preparation, out)
+    languages = f"{preparation.source.language} -> {preparation.target.language}"
+    print(f"{out}: translates plain text, {languages}: pysimt translate --raw")
+    return 0

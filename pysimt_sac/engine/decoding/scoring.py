@@ -1,0 +1,34 @@
+"""How likely a model finds given translations."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus
+from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.engine.network.nmt import SimultaneousNMT, real_positions
+from pysimt_sac.engine.network.output import linear_log_probs
+
+
+@torch.no_grad()
+def log_probabilities(model: SimultaneousNMT, batch: Batch) -> Tensor:
+    """The log-probability (B) of each target, `<eos>` included, given its source."""
+    ids_TB: Tensor = batch[model.tl]
+    positions_N = real_positions(batch.lengths[model.tl]).to(ids_TB.device)
+    decoder: Any = model.dec
+    readout_NE = decoder.readouts(model.encode(batch), ids_TB[:-1], positions_N)
+    words_N = ids_TB[1:].flatten().index_select(0, positions_N)
+    _, log_p_N, _ = linear_log_probs(decoder.out2prob, readout_NE, words_N, EOS)
+    totals_B = torch.zeros(ids_TB.size(1), dtype=torch.float64, device=ids_TB.device)
+    return totals_B.index_add_(0, positions_N % ids_TB.size(1), log_p_N.double())
+
+
+def score_corpus(model: SimultaneousNMT, corpus: ParallelCorpus, device: torch.device) -> list[float]:
+    """The log-probabilities of all targets of a corpus, in its order."""
+    found = [0.0] * len(corpus)
+    for batch in corpus.loader():
+        batch.device(device)
+        for index, log_p in zip(batch.indices, log_probabilities(model, batch).tolist(), strict=True):
+            found[index] = log_p
+    return found
