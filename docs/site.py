@@ -18,8 +18,8 @@ from notebook import as_markdown, read
 ROOT = Path(__file__).parents[1]
 PAGES = {
     "Begin": ("readme", "tutorial", "api", "reference"),
-    "Train": ("options", "algorithms", "extending", "resuming", "pysimt"),
-    "Data and evaluation": ("corpora", "analyses", "results", "benchmarks"),
+    "Train": ("options", "algorithms", "extending", "editors", "resuming", "pysimt"),
+    "Data and evaluation": ("corpora", "analyses", "reproduce", "results", "benchmarks"),
     "More": ("glossary", "contributing", "changelog"),
 }
 ELSEWHERE = {
