@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.commands.config import experiments
+from pysimt_sac.engine.config.ready import ready_configs
 from pysimt_sac.engine.config.parser import option_classes, read_config
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.config.values import plain
@@ -25,9 +25,9 @@ def schema(capsys):
 
 
 @pytest.mark.parametrize("more", [[], ["--resolved"]], ids=["given", "resolved"])
-@pytest.mark.parametrize("name", experiments())
+@pytest.mark.parametrize("name", ready_configs())
 def test_every_ready_configuration_fits(schema, capsys, name, more):
-    assert problems(shown(capsys, experiments()[name], "--json", *more), schema) == []
+    assert problems(shown(capsys, ready_configs()[name], "--json", *more), schema) == []
 
 
 def test_values_are_typed_and_final(toy, capsys):
@@ -59,7 +59,7 @@ def test_values_are_typed_and_final(toy, capsys):
     ],
 )
 def test_mistakes_do_not(schema, capsys, section, change, where):
-    config = shown(capsys, experiments()["sac_bleu"], "--json")
+    config = shown(capsys, ready_configs()["sac_bleu"], "--json")
     config[section] |= change
     assert [place for place, _ in problems(config, schema)] == [where]
 
