@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.engine.config.ready import ready_configs
 from pysimt_sac.engine.config.parser import option_classes, read_config
+from pysimt_sac.engine.config.ready import ready_configs
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.config.values import plain
 from tests.commands.json_schema import problems
