@@ -14,8 +14,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pysimt_sac.engine.config.options import ModelOptions
 from pysimt_sac.engine.data.vocabulary import PAD
-from pysimt_sac.engine.network.output import Dropout
+from pysimt_sac.engine.distributed import world
+from pysimt_sac.engine.network.output import Dropout, dropout
 from pysimt_sac.engine.network.recurrence import ConditionalGRU, DecoderWeights, run_gru_layer
+from pysimt_sac.errors import UserError
 
 States = Mapping[str, tuple[Tensor, Tensor | None]]  # by encoder: states (S, B, C), mask (S, B) if it has one
 MASKED = -1e8  # the attention score of a padded position, as in pysimt
@@ -89,10 +91,18 @@ class RecurrentEncoder(nn.Module):
         states_SBC = inputs_SBE
         for layer in range(self.enc.num_layers):
             if layer:
-                states_SBC = F.dropout(states_SBC, self.enc.dropout, self.training)
+                states_SBC = dropout(states_SBC, self.enc.dropout) if self.training else states_SBC
             weights = self.enc.all_weights[layer * directions : (layer + 1) * directions]
             states_SBC = run_gru_layer(states_SBC, weights, reverse)
         return states_SBC
+
+
+def refuse_undivided_dropout(options: ModelOptions, device: torch.device, where: object) -> None:
+    """Refuse the one dropout that torch draws inside a layer, where several processes cannot draw it together."""
+    own_layer = options.enc_type == "gru" and device.type == "cpu"
+    if options.n_encoders > 1 and options.dropout_enc > 0 and not own_layer:
+        what = f"is not offered for {options.enc_type} on {device.type} with several processes"
+        raise UserError(what, f"{where} [model] dropout_enc", "set it to 0, or train with one process")
 
 
 def reversal(lengths_B: Tensor, longest: int) -> Callable[[Tensor], Tensor]:
@@ -221,17 +231,23 @@ class ConditionalGRUDecoder(nn.Module):
             contexts.append(context_B1H)
         return torch.stack(states).squeeze(2), torch.stack(contexts).squeeze(2)
 
-    def readout(self, h_NH: Tensor, emb_NE: Tensor, context_NH: Tensor) -> Tensor:
+    def readout(self, h_NH: Tensor, emb_NE: Tensor, context_NH: Tensor, order_N: Tensor | None = None) -> Tensor:
         """What the output layer sees: tanh(W h), or tanh(W [h; emb; context]) when `deep`; dropout applied."""
         merged = torch.cat((h_NH, emb_NE, context_NH), dim=-1) if self.deep else h_NH
-        return self.do_out(self.hid2out(merged))  # type: ignore[no-any-return]
+        return self.do_out(self.hid2out(merged), order_N)  # type: ignore[no-any-return]
 
-    def readouts(self, states: States, ids_TB: Tensor, positions_N: Tensor) -> Tensor:
-        """What the output layer sees (N, E) after some positions of known sequences, flattened (T, B)."""
+    def readouts(self, states: States, ids_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None) -> Tensor:
+        """What the output layer sees (N, E) after some positions of known sequences, flattened (T, B).
+
+        order_N: by what positions are sorted, if not by time; see `World.places`.
+        """
+        if order_N is None and world.divided:
+            order_N = positions_N // ids_TB.size(1)
         emb_TBE = self.get_emb(ids_TB)
         h_TBH, context_TBH = self.unroll(self.remember(states), emb_TBE)
         parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
-        return self.readout(*parts)
+        h_NH, emb_NE, context_NH = parts
+        return self.readout(h_NH, emb_NE, context_NH, order_N)
 
     # What pysimt's models, loops and searches call:
 

@@ -17,6 +17,7 @@ from pysimt_sac.engine.config.parser import Options, parse_direction
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, find_files, read_sentences
 from pysimt_sac.engine.data.vocabulary import PAD, Vocabulary
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, States
 from pysimt_sac.engine.network.output import linear_cross_entropy
@@ -159,7 +160,9 @@ class SimultaneousNMT(nn.Module):
             out = self.forward(batch)
             total += out["loss"].double().cpu()
             n_items += out["n_items"]
-        return [Metric("LOSS", float(total) / max(1, n_items), higher_better=False)]
+        sums = world.gather((float(total), n_items))
+        total_loss, n_items = sum(total for total, _ in sums), sum(n_items for _, n_items in sums)
+        return [Metric("LOSS", total_loss / max(1, n_items), higher_better=False)]
 
     # What the training loop asks of every model
 

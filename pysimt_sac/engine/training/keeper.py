@@ -5,6 +5,7 @@ from typing import Any
 
 from pysimt_sac.engine.checkpoint import save_checkpoint
 from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.training.average import WeightAverage
 from pysimt_sac.engine.training.optim import Optimizer
@@ -15,7 +16,10 @@ from pysimt_sac.files import why
 
 
 class CheckpointKeeper:
-    """Writes a run's checkpoints, with the average of the weights if there is one, and removes old ones."""
+    """Writes a run's checkpoints, with the average of the weights if there is one, and removes old ones.
+
+    Of several processes the first does; the others only keep the books.
+    """
 
     def __init__(
         self,
@@ -32,6 +36,8 @@ class CheckpointKeeper:
     def save(self, label: str) -> Path:
         """Write `EXPID-LABEL.ckpt`."""
         path = self.run.folder / f"{self.run.exp_id}-{label}.ckpt"
+        if not world.leads:
+            return path
         optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
         with self.average.in_place():
             save_checkpoint(path, self.model, self.progress.history(), optimizer)
@@ -44,6 +50,9 @@ class CheckpointKeeper:
         link = self.run.folder / f"{self.run.exp_id}.best.{name}.ckpt"
         fresh = link.with_suffix(".new")
         best = self.progress.best[metric.name]
+        if not world.leads:
+            best.file = path.name
+            return
         try:
             fresh.unlink(missing_ok=True)
             fresh.symlink_to(path.name)
@@ -59,4 +68,6 @@ class CheckpointKeeper:
         path = self.save(f"update{self.progress.update}")
         self.progress.checkpoints.append(path.name)
         while len(self.progress.checkpoints) > self.options.n_checkpoints:
-            (self.run.folder / self.progress.checkpoints.pop(0)).unlink(missing_ok=True)
+            oldest = self.run.folder / self.progress.checkpoints.pop(0)
+            if world.leads:
+                oldest.unlink(missing_ok=True)
