@@ -36,6 +36,7 @@ class World:
     def __init__(self) -> None:
         self.rank, self.size, self.divided = 0, 1, False
         self.store: Any = None
+        self.group: Any = None  # torch's; none: all that were started
 
     @property
     def leads(self) -> bool:
@@ -117,7 +118,7 @@ class World:
         own_T = torch.bincount(order_N, minlength=longest)
         all_RT = [torch.empty_like(own_T) for _ in range(self.size)]
         with self.together():
-            dist.all_gather(all_RT, own_T)
+            dist.all_gather(all_RT, own_T, group=self.group)
         total_T = torch.stack(all_RT).sum(0)
         before_T = torch.stack([torch.zeros_like(own_T), *all_RT[: self.rank]]).sum(0)
         first_T = total_T.cumsum(0) - total_T + before_T - (own_T.cumsum(0) - own_T)
@@ -151,7 +152,7 @@ class World:
             return share
         total = share.detach().clone()
         with self.together():
-            dist.all_reduce(total)
+            dist.all_reduce(total, group=self.group)
         return total
 
     def mean(self, values: Tensor, dim: int | None = None) -> Tensor:
@@ -167,7 +168,7 @@ class World:
             return number
         largest = torch.tensor(number)
         with self.together():
-            dist.all_reduce(largest, dist.ReduceOp.MAX)
+            dist.all_reduce(largest, dist.ReduceOp.MAX, group=self.group)
         return int(largest)
 
     # Gradients
@@ -193,7 +194,8 @@ class World:
         large = [tensor for tensor in tensors if tensor.numel() >= LARGE and tensor.is_contiguous()]
         row = torch.cat([tensor.flatten() for tensor in small]) if small else None
         with self.together():
-            sent = [dist.all_reduce(tensor, async_op=True) for tensor in (*large, *([] if row is None else [row]))]
+            together = large if row is None else [*large, row]
+            sent = [dist.all_reduce(tensor, group=self.group, async_op=True) for tensor in together]
             for message in sent:
                 message.wait()
         if row is not None:
@@ -208,7 +210,7 @@ class World:
             return [thing]
         found: list[Any] = [None] * self.size
         with self.together():
-            dist.all_gather_object(found, thing)
+            dist.all_gather_object(found, thing, group=self.group)
         return found
 
     def gather_in_first(self, thing: T) -> list[T]:
@@ -217,7 +219,7 @@ class World:
             return [thing]
         found: list[Any] | None = [None] * self.size if self.leads else None
         with self.together():
-            dist.gather_object(thing, found, dst=0)
+            dist.gather_object(thing, found, dst=0, group=self.group)
         return found or []
 
     def from_first(self, function: Callable[[], T]) -> T:
@@ -231,7 +233,7 @@ class World:
             except UserError as error:
                 answer[1] = error
         with self.together():
-            dist.broadcast_object_list(answer, src=0)
+            dist.broadcast_object_list(answer, src=0, group=self.group)
         if answer[1] is not None:
             raise answer[1]
         return answer[0]  # type: ignore[no-any-return]

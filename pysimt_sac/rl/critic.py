@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from pysimt_sac.engine.checkpoint import load_state, state_fits
-from pysimt_sac.engine.config.options import ModelOptions, option
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, option
 from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.engine.distributed import world
-from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder
+from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
 from pysimt_sac.engine.network.output import linear_rows
 from pysimt_sac.engine.statistics import Figure, explained_variance_of, largest_of, mean_of
 from pysimt_sac.errors import UserError
@@ -204,6 +204,8 @@ class CriticEnsemble:
         """As the options say: of the actor's shape, starting from its decoder or from another run's critics."""
         actor = setup.actor
         critics = cls(setup.read(ModelOptions), options, len(actor.tokens), n_critics, tau, actor.device)
+        for critic in critics.critics:
+            set_precision(critic, setup.read(RecipeOptions).precision)
         if options.critic_init == "actor":
             for critic in critics.critics:
                 critic.start_from(actor.decoder)

@@ -5,6 +5,7 @@ B batch, E embedding, H decoder state, C encoder state, M attention's inner size
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -16,7 +17,7 @@ from pysimt_sac.engine.config.options import ModelOptions
 from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.network.output import Dropout, dropout
-from pysimt_sac.engine.network.recurrence import ConditionalGRU, DecoderWeights, run_gru_layer
+from pysimt_sac.engine.network.recurrence import ConditionalGRU, DecoderWeights, in_float32, run_gru_layer
 from pysimt_sac.errors import UserError
 
 States = Mapping[str, tuple[Tensor, Tensor | None]]  # by encoder: states (S, B, C), mask (S, B) if it has one
@@ -43,7 +44,26 @@ class Projection(nn.Linear):
         return self.activ(super().forward(input))
 
 
-class RecurrentEncoder(nn.Module):
+class LowerPrecision:
+    """What layers share that may compute in a smaller number type (`precision`) while they learn."""
+
+    precision = "float32"
+
+    def autocast(self, device: torch.device) -> AbstractContextManager[object]:
+        """Inside, matrix products are made in `precision`, if a gradient will follow."""
+        if self.precision == "float32" or not torch.is_grad_enabled():
+            return nullcontext()
+        return torch.autocast(device.type, getattr(torch, self.precision))
+
+
+def set_precision(model: nn.Module, precision: str) -> None:
+    """Let all encoders and decoders in a model learn in a number type."""
+    for module in model.modules():
+        if isinstance(module, LowerPrecision):
+            module.precision = precision
+
+
+class RecurrentEncoder(LowerPrecision, nn.Module):
     """Stacked GRU or LSTM over source embeddings."""
 
     def __init__(self, options: ModelOptions, n_vocab: int) -> None:
@@ -71,6 +91,12 @@ class RecurrentEncoder(nn.Module):
 
     def forward(self, ids_SB: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """States (S, B, C) and the mask of real positions (S, B); lengths, if given, are in host memory."""
+        with self.autocast(ids_SB.device):
+            states_SBC, mask_SB = self.run(ids_SB, lengths_B)
+        return states_SBC.float(), mask_SB
+
+    def run(self, ids_SB: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The same, in the present number type."""
         mask_SB = ids_SB.ne(PAD)
         embedded = self.do_emb(self.emb(ids_SB))
         lengths = mask_SB.sum(0).cpu() if lengths_B is None else lengths_B
@@ -167,7 +193,7 @@ class Attention(nn.Module):
         return context_BKH
 
 
-class ConditionalGRUDecoder(nn.Module):
+class ConditionalGRUDecoder(LowerPrecision, nn.Module):
     """Conditional GRU: a cell over the words, attention with its state as the query, a cell over the context."""
 
     def __init__(self, options: ModelOptions, n_vocab: int, ctx_sizes: dict[str, int]) -> None:
@@ -220,7 +246,7 @@ class ConditionalGRUDecoder(nn.Module):
         )  # fmt: skip
         inputs_TB3H = F.linear(emb_TBE, cell0.weight_ih, cell0.bias_ih)
         bias_BS = (memory.mask_BS == 0).to(memory.keys_BSM.dtype) * MASKED
-        return ConditionalGRU.apply(inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return, no-untyped-call]
+        return in_float32(ConditionalGRU, inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return]
 
     def unroll_step_by_step(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
         """The same, for the attentions and activations whose gradient we have not written out."""
@@ -243,11 +269,12 @@ class ConditionalGRUDecoder(nn.Module):
         """
         if order_N is None and world.divided:
             order_N = positions_N // ids_TB.size(1)
-        emb_TBE = self.get_emb(ids_TB)
-        h_TBH, context_TBH = self.unroll(self.remember(states), emb_TBE)
-        parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
-        h_NH, emb_NE, context_NH = parts
-        return self.readout(h_NH, emb_NE, context_NH, order_N)
+        with self.autocast(ids_TB.device):
+            emb_TBE = self.get_emb(ids_TB)
+            h_TBH, context_TBH = self.unroll(self.remember(states), emb_TBE)
+            parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
+            h_NH, emb_NE, context_NH = parts
+            return self.readout(h_NH, emb_NE, context_NH, order_N).float()
 
     # What pysimt's models, loops and searches call:
 

@@ -19,7 +19,7 @@ from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, find_file
 from pysimt_sac.engine.data.vocabulary import PAD, Vocabulary
 from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.metrics import Metric
-from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, States
+from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, States, set_precision
 from pysimt_sac.engine.network.output import linear_cross_entropy
 from pysimt_sac.engine.network.stepper import EngineStepper
 from pysimt_sac.errors import UserError, did_you_mean
@@ -77,6 +77,7 @@ class SimultaneousNMT(nn.Module):
         self.dec = ConditionalGRUDecoder(self.options, len(self.trg_vocab), {self.sl: encoder.ctx_size})
         if self.options.tied_emb == "3way":
             encoder.emb.weight = self.dec.emb.weight
+        set_precision(self, self.recipe.precision)
 
     def reset_parameters(self) -> None:
         """Kaiming-normal matrices, zero embedding of the padding; vectors keep what their layers gave them."""
