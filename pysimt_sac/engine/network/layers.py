@@ -93,7 +93,7 @@ class RecurrentEncoder(LowerPrecision, nn.Module):
         """States (S, B, C) and the mask of real positions (S, B); lengths, if given, are in host memory."""
         with self.autocast(ids_SB.device):
             states_SBC, mask_SB = self.run(ids_SB, lengths_B)
-        return states_SBC.float(), mask_SB
+        return states_SBC.to(self.emb.weight.dtype), mask_SB
 
     def run(self, ids_SB: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, Tensor]:
         """The same, in the present number type."""
@@ -274,7 +274,7 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
             h_TBH, context_TBH = self.unroll(self.remember(states), emb_TBE)
             parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
             h_NH, emb_NE, context_NH = parts
-            return self.readout(h_NH, emb_NE, context_NH, order_N).float()
+            return self.readout(h_NH, emb_NE, context_NH, order_N).to(self.emb.weight.dtype)
 
     # What pysimt's models, loops and searches call:
 
