@@ -22,14 +22,17 @@ from tests.distributed.test_training import words
 def main(kills: int, variant: str) -> None:
     toy = make_toy(Path(tempfile.mkdtemp()) / "toy")
     run(1, toy.folder / "out", "train", "-C", toy.config, "-s", "actor", "train.max_epochs:8", *NETWORK)
-    runs = {name: [*words(toy, name, variant, 60), "train.checkpoint_freq:2"] for name in ("calm", "stormy")}
+    runs = {
+        name: [*words(toy, name, variant, 300), "train.checkpoint_freq:2", "train.patience:1000"]
+        for name in ("calm", "stormy")
+    }
     started = time.monotonic()
     run(1, toy.folder / "out", *runs["calm"])
     usual, rng = time.monotonic() - started, random.Random(1)
     folders = [toy.folder / "runs" / f"toy-{name}" for name in runs]
     for number in range(kills):
         children = start(size := 1 + number % 3, pysimt_sac(*runs["stormy"]), toy.folder / "out")
-        time.sleep(rng.uniform(0.2, 0.6) * usual)
+        time.sleep(5 + rng.uniform(0.05, 0.2) * usual)
         victim = rng.randrange(size)
         os.kill(children[victim], signal.SIGKILL)
         killed = time.monotonic()
