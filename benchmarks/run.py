@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from algorithms import measure_algorithms, show_algorithms
+from processes import measure_processes, show_processes
 from reference import ReferenceNMT, beam_step_by_step, greedy_step_by_step
 from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, temporary_folder, update_flops
 
@@ -305,6 +306,7 @@ PARTS = {
     "search": (lambda corpus, rounds, quick: measure_search(corpus, rounds, 4 if quick else 10), show_search),
     "growth": (lambda corpus, rounds, quick: measure_growth(quick), show_growth),
     "algorithms": (lambda corpus, rounds, quick: measure_algorithms(corpus, quick), show_algorithms),
+    "processes": (lambda corpus, rounds, quick: measure_processes(rounds, quick), show_processes),
 }
 
 

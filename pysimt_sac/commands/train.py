@@ -28,15 +28,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train on the host that is installed."""
+    from pysimt_sac.engine.distributed import world
+
+    with world.joined():
+        return train(args)
+
+
+def train(args: argparse.Namespace) -> int:
+    """Train in one of the processes that work together, or in the only one."""
+    from pysimt_sac.engine.distributed import refuse_several
     from pysimt_sac.hosts import choice
 
     if choice.name() == "pysimt":
+        refuse_several()
         from pysimt_sac.hosts.pysimt_device import reserve_device
 
         manager = reserve_device(args.device_id)
-        from pysimt_sac.hosts.pysimt_host import train
+        from pysimt_sac.hosts.pysimt_host import train as train_in_pysimt
 
-        return train(args, manager)
+        return train_in_pysimt(args, manager)
     return train_embedded(args)
 
 
@@ -44,17 +54,23 @@ def train_embedded(args: argparse.Namespace) -> int:
     """Train in the embedded engine."""
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.engine.device import choose_device
-    from pysimt_sac.engine.training.console import ALWAYS, NORMAL, QUIET, VERBOSE, log_to_console, logger
+    from pysimt_sac.engine.distributed import world
+    from pysimt_sac.engine.training.console import ALWAYS, NORMAL, QUIET, SILENT, VERBOSE, log_to_console, logger
     from pysimt_sac.engine.training.interrupts import Interrupted
     from pysimt_sac.engine.training.runs import open_run
     from pysimt_sac.engine.training.startup import describe_finished
     from pysimt_sac.engine.training.trainer import Trainer
     from pysimt_sac.hosts.embedded import read_training
 
-    log_to_console(VERBOSE if args.verbose else QUIET if args.quiet else NORMAL)
+    level = VERBOSE if args.verbose else QUIET if args.quiet else NORMAL
+    log_to_console(level if world.leads else SILENT)
     device = choose_device(args.device_id)
     options, train_options, model = read_training(args.config, args.overrides)
     if args.check:
+        leads = world.leads
+        world.end()  # one process is enough to check
+        if not leads:
+            return 0
         from pysimt_sac.engine.training.check import check_training
 
         return check_training(model, train_options, device, args.suffix, args.restart)
@@ -67,7 +83,8 @@ def train_embedded(args: argparse.Namespace) -> int:
         try:
             trainer.train()
         except Interrupted as interruption:
-            stopped = f"Stopped by {interruption}; the state is saved. To go on: {command_to_go_on(args)}"
+            command = command_to_go_on(args) if world.size == 1 else "the same command"
+            stopped = f"Stopped by {interruption}; the state is saved. To go on: {command}"
             trainer.journal.show(stopped, ALWAYS)
             return interruption.status
         finally:
@@ -77,9 +94,12 @@ def train_embedded(args: argparse.Namespace) -> int:
 
 def announce(trainer: "Trainer") -> None:
     """What begins, or goes on: all of it in the log, the most important on the console."""
+    from pysimt_sac.engine.distributed import world
     from pysimt_sac.engine.training.console import compact
     from pysimt_sac.engine.training.startup import describe_briefly, describe_resuming, describe_start
 
+    if not world.leads:
+        return
     if trainer.run.state is not None:
         trainer.journal.show(describe_resuming(trainer))
         return

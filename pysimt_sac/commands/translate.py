@@ -84,14 +84,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Translate on the host that is installed."""
+    from pysimt_sac.engine.distributed import world
+
+    with world.joined():
+        return translate(args)
+
+
+def translate(args: argparse.Namespace) -> int:
+    """Translate in one of the processes that work together, or in the only one."""
     from pysimt_sac.engine.decoding.translation import checkpoint_to_use
+    from pysimt_sac.engine.distributed import refuse_several, world
     from pysimt_sac.hosts import choice
 
     check_arguments(args)
+    if not args.splits and world.size > 1:
+        raise UserError("cannot be divided among processes", "standard input", "translate files, with -s or -S")
     if args.output and args.output.endswith("/"):
         args.output += name_of_system(args.model)
     args.named, args.model = args.model, str(checkpoint_to_use(args.model))
     if choice.name() == "pysimt":
+        refuse_several()
         return translate_in_pysimt(args)
     return translate_embedded(args)
 
@@ -146,9 +158,10 @@ def search_options(args: argparse.Namespace) -> "SearchOptions":
     import secrets
 
     from pysimt_sac.engine.decoding.translation import SearchOptions
+    from pysimt_sac.engine.distributed import world
 
     names = ("func", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size", "temperature", "top_k")
-    seed = secrets.randbelow(2**31) if args.stochastic else args.seed
+    seed = world.from_first(lambda: secrets.randbelow(2**31)) if args.stochastic else args.seed
     return SearchOptions(seed=seed, **{name: getattr(args, name) for name in names})
 
 
@@ -223,9 +236,10 @@ def translate_embedded(args: argparse.Namespace) -> int:
     from pysimt_sac.engine.checkpoint import load_checkpoint
     from pysimt_sac.engine.decoding.translation import Translator, load_model, moved_files
     from pysimt_sac.engine.device import choose_device
-    from pysimt_sac.engine.training.console import log_to_console, logger
+    from pysimt_sac.engine.distributed import world
+    from pysimt_sac.engine.training.console import NORMAL, SILENT, log_to_console, logger
 
-    log_to_console()
+    log_to_console(NORMAL if world.leads else SILENT)
     if args.model != args.named:
         logger.info(f"Translating with {args.model}")
     device = choose_device(args.device_id)

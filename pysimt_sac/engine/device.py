@@ -1,6 +1,7 @@
 """Which device to compute on, from what the user typed."""
 
 import ctypes
+import os
 import re
 
 import torch
@@ -19,13 +20,15 @@ def choose_device(name: str) -> torch.device:
         raise UserError(f"unknown device {name!r}", "-d", "one of auto, cpu, gpu, cuda:N")
     if match["count"] and int(match["count"]) != 1:
         raise UserError(
-            f"{name!r} asks for {match['count']} GPUs", "-d", "a run uses one device; start several runs instead"
+            f"{name!r} asks for {match['count']} GPUs", "-d", "a process uses one; torchrun starts several processes"
         )
     if not torch.cuda.is_available():
         raise UserError("no GPU is available to torch", f"-d {name}", "use -d cpu or install a CUDA build of torch")
-    number = int(match["number"] or 0)
+    number = int(match["number"] or os.environ.get("LOCAL_RANK", 0))  # torchrun says which GPU is whose
     if number >= torch.cuda.device_count():
         raise UserError(f"there are {torch.cuda.device_count()} GPUs, numbered from 0", f"-d {name}")
+    if "LOCAL_RANK" in os.environ:
+        torch.cuda.set_device(number)
     return torch.device("cuda", number)
 
 

@@ -11,6 +11,7 @@ from pysimt_sac.engine.config.options import TrainOptions, defaults
 from pysimt_sac.engine.config.parser import Options, check_config, find_model, read_config
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import EOS, PAD
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.network.nmt import SimultaneousNMT, real_positions
 from pysimt_sac.engine.network.output import linear_cross_entropy, linear_log_probs, linear_rows
 from pysimt_sac.engine.network.stepper import EngineStepper
@@ -54,9 +55,11 @@ class EngineActor(NetworkActor):
         """The policy one step at a time."""
         return EngineStepper(self.decoder, encoded)
 
-    def readouts(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor) -> Tensor:
+    def readouts(
+        self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None
+    ) -> Tensor:
         """What the output layer sees (N, E) at every real step."""
-        return self.decoder.readouts(encoded, words_TB[:-1], positions_N)  # type: ignore[no-any-return]
+        return self.decoder.readouts(encoded, words_TB[:-1], positions_N, order_N)  # type: ignore[no-any-return]
 
     def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
         """Log-probabilities (N, V) of the next word."""
@@ -74,9 +77,16 @@ class EngineActor(NetworkActor):
             support = find_support(output(readout_NE), taken, k, least)
         return policy_on_support(linear_rows(output, readout_NE, support.words_NK), support), support
 
-    def policy_on(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, support: Support | None) -> Tensor:
+    def policy_on(
+        self,
+        encoded: Encoded,
+        words_TB: Tensor,
+        positions_N: Tensor,
+        support: Support | None,
+        order_N: Tensor | None = None,
+    ) -> Tensor:
         """log pi (N, A) over a given support, or over all words."""
-        readout_NE, output = self.readouts(encoded, words_TB, positions_N), self.decoder.out2prob
+        readout_NE, output = self.readouts(encoded, words_TB, positions_N, order_N), self.decoder.out2prob
         if support is None:
             return full_policy(output(readout_NE).log_softmax(-1))
         return policy_on_support(linear_rows(output, readout_NE, support.words_NK), support)
@@ -92,7 +102,8 @@ class EngineActor(NetworkActor):
         positions_N = real_positions(reference_RB.ne(PAD).sum(0).cpu()).to(reference_RB.device, non_blocking=True)
         targets_N = reference_RB[1:].flatten().index_select(0, positions_N)
         readout_NE = self.readouts(encoded, reference_RB, positions_N)
-        return linear_cross_entropy(self.decoder.out2prob, readout_NE, targets_N) / len(targets_N)
+        n_words = world.count(len(targets_N))
+        return linear_cross_entropy(self.decoder.out2prob, readout_NE, targets_N) / n_words
 
 
 class EngineShell(TrainedByAlgorithm, SimultaneousNMT):

@@ -70,7 +70,14 @@ class PysimtActor(NetworkActor):
         support = find_support(log_p_NV, taken, k, least)
         return restricted_policy(log_p_NV, support), support
 
-    def policy_on(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, support: Support | None) -> Tensor:
+    def policy_on(
+        self,
+        encoded: Encoded,
+        words_TB: Tensor,
+        positions_N: Tensor,
+        support: Support | None,
+        order_N: Tensor | None = None,
+    ) -> Tensor:
         """log pi (N, A) over a given support, or over all words."""
         log_p_NV, _ = self.unroll(encoded, words_TB, positions_N)
         return full_policy(log_p_NV) if support is None else restricted_policy(log_p_NV, support)

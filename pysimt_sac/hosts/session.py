@@ -12,8 +12,10 @@ from pysimt_sac.engine.config.options import TrainOptions, read_section
 from pysimt_sac.engine.config.parser import Options
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.metrics import bleu
 from pysimt_sac.engine.network.nmt import TrainingStage
+from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import Translations
 from pysimt_sac.rl.actor import Actor
 from pysimt_sac.rl.algorithm import Algorithm
@@ -72,6 +74,7 @@ class Session:
         self.warmup = setup.read(ActorOptions).actor_warmup
         self.health_freq = setup.read(RLOptions).health_freq
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
+        refuse_undivided(self.algorithm, setup)
         self.stage, self.actor_learns = "", False
         self.reported: dict[str, float] = {}  # metrics that have not been shown
         self.first_update = 0  # of the actor; before it only others learn
@@ -82,15 +85,16 @@ class Session:
         """The algorithm's loss, summed, in the form that both training loops expect."""
         self.enter(self.algorithm.stage(epoch))
         self.algorithm.metrics = {}  # of this update alone, whatever came before it or was not resumed
+        divided = world.divided  # the batch; the update may go on with an experience that is not
         loss = self.algorithm.update(batch, update, epoch)
         self.actor_learns = bool(loss.terms)
         if self.algorithm.collector and update % self.health_freq == 0:
             norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
-            self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch)}, update)
+            self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch, divided)}, update)
         if not loss.terms:  # a zero that is tied to no weight: the host's optimiser has nothing to do
             return {"loss": torch.zeros((), device=self.actor.device, requires_grad=True), "n_items": loss.n_items}
         self.first_update = self.first_update or update
-        return {"loss": sum(loss.terms.values()) * loss.n_items, "n_items": loss.n_items}
+        return {"loss": sum(loss.terms.values()) * world.count(loss.n_items), "n_items": loss.n_items}
 
     @property
     def learning(self) -> str:
@@ -128,7 +132,9 @@ class Session:
         if stage != self.stage:
             self.stage = stage
             self.log.say(f"Now learning: {stage}")
-            for line in self.algorithm.begin_stage(stage):
+            with world.working_on(divided=False):  # everybody examines the same sentences
+                lines = self.algorithm.begin_stage(stage)
+            for line in lines:
                 self.log.say(line)
 
     def report(self, metrics: dict[str, float], update: int) -> None:
@@ -143,21 +149,26 @@ class Session:
     def gradient_norm(self, term: Tensor) -> float:
         """The norm of the actor's gradient of one term of the loss alone."""
         weights = [weight for weight in self.actor.networks.parameters() if weight.requires_grad]
-        gradients = torch.autograd.grad(term, weights, retain_graph=True, allow_unused=True)
-        return float(torch.nn.utils.get_total_norm([gradient for gradient in gradients if gradient is not None]))
+        gradients = torch.autograd.grad(world.own_part(term), weights, retain_graph=True, allow_unused=True)
+        found = [gradient for gradient in gradients if gradient is not None]
+        world.sum_in_place(found)
+        return float(torch.nn.utils.get_total_norm(found))
 
-    def word_scores(self, batch: Batch) -> dict[str, float]:
+    def word_scores(self, batch: Batch, divided: bool) -> dict[str, float]:
         """BLEU of the last sampled hypotheses and of the batch's greedy ones, filtered as in validation."""
         collector = self.algorithm.collector
         if collector is None or collector.last is None:
             return {}
         _, rollout = collector.roll_out(self.actor, batch, generator=None)
         greedy = Translations.from_ids(rollout.words_TB, batch[self.actor.target], self.actor.tokens)
-        return {"sampled_bleu": self.word_bleu(collector.last), "greedy_bleu": self.word_bleu(greedy)}
+        return {"sampled_bleu": self.word_bleu(collector.last, divided), "greedy_bleu": self.word_bleu(greedy, divided)}
 
-    def word_bleu(self, translations: Translations) -> float:
-        """Corpus BLEU of words, not of the units that the model sees."""
-        texts = (translations.hypotheses, translations.references)
+    def word_bleu(self, translations: Translations, divided: bool) -> float:
+        """Corpus BLEU of words, not of the units that the model sees; divided: other processes have more of them."""
+        pairs = list(zip(translations.hypotheses, translations.references, strict=True))
+        if divided:
+            pairs = [pair for part in world.gather(pairs) for pair in part]
+        texts = zip(*pairs, strict=True)
         hypotheses, references = (self.filters([" ".join(words) for words in text]) for text in texts)
         return bleu(hypotheses, [references])
 
@@ -175,6 +186,21 @@ class Session:
         self.stage, self.first_update = state["stage"], state["first_update"]
         self.monitor.load_state_dict(state["monitor"])
         self.algorithm.load_state_dict(state["algorithm"])
+
+
+def refuse_undivided(algorithm: Algorithm, setup: Setup) -> None:
+    """Refuse algorithms and rewards of the user's own that know nothing of several processes."""
+    if world.size == 1:
+        return
+    todo = "say `distributed = True` in it if it computes shares (docs/distributed.md), or train with one process"
+    if not algorithm.distributed:
+        raise UserError(f"{type(algorithm).__name__} does not train with several processes", setup.where, todo)
+    if algorithm.collector is None:
+        return
+    rewarder = algorithm.collector.rewarder
+    for name in rewarder.learners:
+        if not getattr(rewarder.parts[name], "distributed", False):
+            raise UserError(f"the reward {name!r} does not learn with several processes", setup.where, todo)
 
 
 class TrainedByAlgorithm:

@@ -11,6 +11,7 @@ import torch
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.statistics import share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import policy_at_steps
@@ -35,6 +36,7 @@ class ERACOptions:
 class ERAC(Algorithm):
     """Entropy-regularised actor-critic."""
 
+    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, ERACOptions)
 
     def __init__(self, setup: Setup) -> None:
@@ -71,7 +73,7 @@ class ERAC(Algorithm):
         critic_loss = 0.5 * losses.critic_loss(q_IN, target_N) + variance
         gradient_norm = self.critics.step(critic_loss, stage.critic_lr)
         self.critics.polyak_update(1.0 if stage.monte_carlo else None)
-        self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
+        self.metrics |= {"critic_loss": share_of(critic_loss.detach()), "critic_gradient": gradient_norm}
         self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
         # Actor loss, with dropout
@@ -81,7 +83,7 @@ class ERAC(Algorithm):
             encoded = actor.encode(batch)
             log_pi_NA = actor.policy_on(encoded, experience.words_TB, policy.steps.positions_N, policy.support)
             nll = actor.nll(encoded, experience.reference_RB)
-        self.metrics["mle_loss"] = nll.detach()
+        self.metrics["mle_loss"] = share_of(nll.detach())
         reinforcement = losses.actor_loss(log_pi_NA, known_NA + future_INA, alpha)
         terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}
         return ActorLoss(terms, len(policy.steps))

@@ -15,6 +15,7 @@ from torch import Tensor
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import PAD
+from pysimt_sac.engine.statistics import mean_of, share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -37,6 +38,7 @@ class MIXEROptions:
 class MIXER(Algorithm):
     """Cross-entropy before a border, REINFORCE behind it."""
 
+    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BaselineOptions, MIXEROptions)
 
     def __init__(self, setup: Setup) -> None:
@@ -67,8 +69,8 @@ class MIXER(Algorithm):
             taken.log_p_N, taken.log_pi_N, returns_N - predicted_N, sampled_N, n_words
         )
         self.metrics |= return_metrics(experience.returns_B, taken.entropy_N)
-        self.metrics |= {"baseline": predicted_N.detach()[sampled_N].mean(), "baseline_loss": baseline_loss}
-        self.metrics["sampled_steps"] = sampled_N.float().mean()
+        self.metrics |= {"baseline": mean_of(predicted_N.detach()[sampled_N]), "baseline_loss": share_of(baseline_loss)}
+        self.metrics["sampled_steps"] = mean_of(sampled_N.float())
         terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * cross_entropy}
         return ActorLoss(terms, n_words)
 

@@ -11,6 +11,8 @@ from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 class MLE(Algorithm):
     """Minimises the negative log-likelihood of the references (Eq. 1)."""
 
+    distributed = True
+
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """The mean negative log-likelihood per word."""
         nll = self.actor.nll(self.actor.encode(batch), batch[self.actor.target])

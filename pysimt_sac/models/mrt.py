@@ -13,6 +13,7 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.statistics import ratio_of, share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import select_encoded
@@ -36,6 +37,7 @@ class MRTOptions:
 class MRT(Algorithm):
     """Minimum risk over a set of candidates."""
 
+    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, MRTOptions)
 
     def __init__(self, setup: Setup) -> None:
@@ -66,9 +68,9 @@ class MRT(Algorithm):
         terms = {"rl": common.lambda_rl * risk}
         if nll is not None:
             terms["mle"] = common.lambda_mle * nll
-            self.metrics["mle_loss"] = nll.detach()
+            self.metrics["mle_loss"] = share_of(nll.detach())
         self.metrics |= return_metrics(returns_C, taken.entropy_N)
-        self.metrics["candidates"] = len(columns_C) / batch.size
+        self.metrics["candidates"] = ratio_of(len(columns_C), batch.size)
         return ActorLoss(terms, int((batch.lengths[actor.target] - 1).sum()))
 
 

@@ -17,6 +17,8 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.distributed import world
+from pysimt_sac.engine.statistics import mean_of, share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import TakenWords, repeat_encoded
@@ -48,6 +50,7 @@ class REINFORCEOptions:
 class REINFORCE(Algorithm):
     """The policy gradient with a baseline."""
 
+    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BaselineOptions, REINFORCEOptions)
 
     def __init__(self, setup: Setup) -> None:
@@ -76,11 +79,11 @@ class REINFORCE(Algorithm):
         n_words = int((batch.lengths[actor.target] - 1).sum())
         terms = {"rl": common.lambda_rl * losses.reinforce_loss(taken.log_pi_N, advantages_N, n_words * n_samples)}
         if self.options.entropy_weight:
-            terms["entropy"] = -self.options.entropy_weight * taken.entropy_N.mean()
+            terms["entropy"] = -self.options.entropy_weight * world.mean(taken.entropy_N)
         if nll is not None:
             terms["mle"] = common.lambda_mle * nll
-            self.metrics["mle_loss"] = nll.detach()
-        self.metrics |= {**return_metrics(returns_C, taken.entropy_N), "baseline": baseline_N.mean()}
+            self.metrics["mle_loss"] = share_of(nll.detach())
+        self.metrics |= {**return_metrics(returns_C, taken.entropy_N), "baseline": mean_of(baseline_N)}
         return ActorLoss(terms, n_words)
 
     def baseline(self, batch: Batch, returns_C: Tensor, taken: TakenWords, steps: Steps) -> Tensor:
@@ -88,11 +91,13 @@ class REINFORCE(Algorithm):
         kind, n_samples = self.options.baseline, self.options.n_samples
         if kind == "learnt":
             predicted_N = self.learned(taken.states_NH)
-            self.metrics["baseline_loss"] = self.learned.update(predicted_N, steps.of_sentences(returns_C))
+            loss = self.learned.update(predicted_N, steps.of_sentences(returns_C))
+            self.metrics["baseline_loss"] = share_of(loss)
             return predicted_N.detach()
-        if kind == "mean":
-            returns_BS = returns_C.view(1, -1) if n_samples == 1 else returns_C.view(-1, n_samples)
-            baseline_C = losses.leave_one_out(returns_BS).flatten()
+        if kind == "mean" and n_samples == 1:
+            baseline_C = losses.leave_one_out_of_batch(returns_C)
+        elif kind == "mean":
+            baseline_C = losses.leave_one_out(returns_C.view(-1, n_samples)).flatten()
         elif kind == "greedy":
             baseline_C = self.greedy_returns(batch).repeat_interleave(n_samples)
         else:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.statistics import share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import PolicyAtSteps
@@ -53,6 +54,7 @@ class SACOptions:
 class SAC(Algorithm):
     """Soft Actor-Critic over the words of a vocabulary."""
 
+    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, BranchOptions, SACOptions)
     defaults: ClassVar[dict[str, Any]] = {"branch_states": 0, "branch_path": "sample"}
 
@@ -119,7 +121,7 @@ class SAC(Algorithm):
                 self.metrics |= branch_metrics(experience.branches)
             if critics_learn:
                 self.metrics["critic_gradient"] = critics.step(critic_loss, stage.critic_lr)
-            self.metrics["critic_loss"] = critic_loss.detach()
+            self.metrics["critic_loss"] = share_of(critic_loss.detach())
             self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
             # Target networks; without bootstrapping nobody needs them to lag behind
@@ -143,7 +145,7 @@ class SAC(Algorithm):
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             log_pi_NA, nll = actor.policy_on(encoded, *states), actor.nll(encoded, experience.reference_RB)
-        self.metrics["mle_loss"] = nll.detach()
+        self.metrics["mle_loss"] = share_of(nll.detach())
         reinforcement = losses.actor_loss(log_pi_NA, q_INA[:, rows_N], self.temperature.alpha)
         terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}
         if self.options.kl_weight:

@@ -17,6 +17,8 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.distributed import world
+from pysimt_sac.engine.statistics import Figure, mean_of, share_of
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
@@ -50,6 +52,7 @@ class SACUnsupOptions:
 class SACUnsup(Algorithm):
     """Soft Actor-Critic with an oracle for Q and a discriminator for the reward."""
 
+    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, SACUnsupOptions)
     defaults: ClassVar[dict[str, Any]] = {"reward": "unsup", "reward_scale": 1.0}
 
@@ -85,7 +88,7 @@ class SACUnsup(Algorithm):
             else:
                 reinforcement = self.return_loss(experience, encoded, steps)
             nll = actor.nll(encoded, experience.reference_RB)
-        self.metrics["mle_loss"] = nll.detach()
+        self.metrics["mle_loss"] = share_of(nll.detach())
         return ActorLoss({"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}, len(steps))
 
     def oracle_loss(self, experience: Experience, evaluated: Encoded, encoded: Encoded, steps: Steps) -> Tensor:
@@ -113,9 +116,10 @@ class SACUnsup(Algorithm):
         rewards_N, entropy_N = steps.flatten(experience.rewards_TB), entropy(log_pi_NV)
         returns_N = losses.soft_returns(rewards_N, entropy_N.detach(), steps, self.options.oracle_gamma, alpha=0.0)
         advantages_N = returns_N - mean_of_others(returns_N, steps)
-        self.metrics |= {"return": returns_N.mean(), "entropy": entropy_N.detach().mean()}
+        self.metrics |= {"return": mean_of(returns_N), "entropy": mean_of(entropy_N.detach())}
         log_pi_N = log_pi_NV.gather(1, taken_N1).squeeze(1)
-        return losses.reinforce_loss(log_pi_N, advantages_N, len(steps)) - self.options.alpha * entropy_N.mean()
+        bonus = self.options.alpha * world.mean(entropy_N)
+        return losses.reinforce_loss(log_pi_N, advantages_N, len(steps)) - bonus
 
     def report(self, update: int) -> dict[str, float]:
         """Metrics of the rollouts, of the last update, and of the replay buffer."""
@@ -148,21 +152,22 @@ def oracle_q(support: Support, reference_N: Tensor, aligned_N: Tensor, certainty
 
 
 @torch.no_grad()
-def oracle_metrics(log_pi_NK: Tensor, q_NK: Tensor, support: Support) -> dict[str, Tensor | float]:
+def oracle_metrics(log_pi_NK: Tensor, q_NK: Tensor, support: Support) -> dict[str, Figure]:
     """Policy and Q over the support; a spread of 0 would mean that the reward does not reach the actor."""
     missing_NK = ~support.valid_NK
     spread_N = q_NK.masked_fill(missing_NK, -torch.inf).amax(1) - q_NK.masked_fill(missing_NK, torch.inf).amin(1)
     return {
-        "entropy": entropy(log_pi_NK).mean(),
-        "max_probability": log_pi_NK.exp().amax(-1).mean(),
-        "support_size": support.valid_NK.sum(1).float().mean(),
-        "q_spread": spread_N.mean(),
+        "entropy": mean_of(entropy(log_pi_NK)),
+        "max_probability": mean_of(log_pi_NK.exp().amax(-1)),
+        "support_size": mean_of(support.valid_NK.sum(1).float()),
+        "q_spread": mean_of(spread_N),
     }
 
 
 def mean_of_others(returns_N: Tensor, steps: Steps) -> Tensor:
     """b_t: the mean return of the other sentences that have a step t; 0 if there is none."""
-    sums_T = returns_N.new_zeros(steps.shape[0]).index_add(0, steps.times_N, returns_N)
-    counts_T = returns_N.new_zeros(steps.shape[0]).index_add(0, steps.times_N, torch.ones_like(returns_N))
+    longest = world.largest(steps.shape[0])
+    sums_T = world.total(returns_N.new_zeros(longest).index_add(0, steps.times_N, returns_N))
+    counts_T = world.total(returns_N.new_zeros(longest).index_add(0, steps.times_N, torch.ones_like(returns_N)))
     others_N = counts_T[steps.times_N] - 1
     return (sums_T[steps.times_N] - returns_N) / others_N.clamp(min=1) * (others_N > 0)

@@ -9,6 +9,7 @@ import math
 from typing import ClassVar
 
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.statistics import mean_of, share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -22,6 +23,7 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 class Vine(Algorithm):
     """All-action policy gradient on branched rollouts."""
 
+    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BranchOptions)
     defaults: ClassVar[dict[str, object]] = {"lambda_mle": 1.0, "reward": "gleu"}
 
@@ -42,10 +44,11 @@ class Vine(Algorithm):
             encoded = actor.encode(batch)
             nll = actor.nll(encoded, batch[actor.target])
             positions_M = branches.positions_M(batch.size)
-            log_pi_MK = actor.policy_on(encoded, experience.words_TB, positions_M, branches.support)
+            branched = positions_M, branches.support, branches.order_M
+            log_pi_MK = actor.policy_on(encoded, experience.words_TB, *branched)
         reinforcement = losses.all_action_loss(log_pi_MK, branches.returns_MK)
-        self.metrics |= {"mle_loss": nll.detach(), **branch_metrics(branches)}
+        self.metrics |= {"mle_loss": share_of(nll.detach()), **branch_metrics(branches)}
         if len(log_pi_MK):
-            self.metrics["entropy"] = entropy(log_pi_MK.detach()).mean()
+            self.metrics["entropy"] = mean_of(entropy(log_pi_MK.detach()))
         terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}
         return ActorLoss(terms, int((batch.lengths[actor.target] - 1).sum()))

@@ -19,14 +19,16 @@ class ChoiceCounts:
 
     def add(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor, z_N: Tensor) -> None:
         """Count some words of the sentences `columns` of a batch, with their labels."""
-        keys = self.keys(source_SB, columns_N, words_N)
+        self.add_keys(self.keys(source_SB, columns_N, words_N), z_N.tolist())
+
+    def add_keys(self, keys: list[int], labels: list[int]) -> None:
+        """Count pairs by their numbers."""
         self.sources.update(key // WORDS for key in keys)
         places = np.array([self.rows.setdefault(key, len(self.rows)) for key in keys], dtype=np.int64)
         if len(self.rows) > len(self.counts):
             more = np.zeros((len(self.rows), self.counts.shape[1]), dtype=np.int32)
             self.counts = np.concatenate((self.counts, more))
-        labels = self.counts.shape[1]
-        np.add.at(self.counts.reshape(-1), places * labels + z_N.cpu().numpy(), 1)
+        np.add.at(self.counts.reshape(-1), places * self.counts.shape[1] + np.array(labels, dtype=np.int64), 1)
 
     def of(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
         """The labels' counts (N, K); zero for what was never chosen."""

@@ -18,6 +18,8 @@ from torch import Tensor, nn
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.vocabulary import PAD
+from pysimt_sac.engine.distributed import world
+from pysimt_sac.engine.statistics import Figure, Statistic, mean_of
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards.base import Floats, RolloutTensors, Translations, reward
 from pysimt_sac.rewards.choices import ChoiceCounts
@@ -71,6 +73,7 @@ class UnsupervisedReward:
 
     options_class = UnsupervisedOptions
     counts_pieces = True  # every piece has its label, whatever the `reward_unit`
+    distributed = True
 
     def __init__(self, options: UnsupervisedOptions) -> None:
         self.options, self.n_labels = options, options.n_skills
@@ -92,9 +95,16 @@ class UnsupervisedReward:
         assert tensors.z_TB is not None
         real_TB = tensors.words_TB[1:].ne(PAD)
         words_N, z_N = tensors.words_TB[1:][real_TB], tensors.z_TB[real_TB]
-        self.choices.add(tensors.source_SB, sentences(real_TB), words_N, z_N)
+        if not world.divided:
+            self.choices.add(tensors.source_SB, sentences(real_TB), words_N, z_N)
+            return
+        # Everybody counts everybody's choices, in the order that one process would count them in.
+        keys = self.choices.keys(tensors.source_SB, sentences(real_TB), words_N)
+        parts = world.gather(list(zip(real_TB.nonzero()[:, 0].tolist(), keys, z_N.tolist(), strict=True)))
+        found = sorted((choice for part in parts for choice in part), key=lambda choice: choice[0])
+        self.choices.add_keys([key for _, key, _ in found], [label for _, _, label in found])
 
-    def learn(self, translations: Translations) -> dict[str, float]:
+    def learn(self, translations: Translations) -> dict[str, Figure]:
         """One step towards the stored labels; then how well they are known, and which choices pay."""
         tensors = labelled_tensors(translations)
         real_TB = tensors.words_TB[1:].ne(PAD)
@@ -102,8 +112,11 @@ class UnsupervisedReward:
         z_N = tensors.z_TB[real_TB]
         if self.options.discriminator == "network":
             loss = nn.functional.nll_loss(self.log_q_of_taken(tensors, learning=True), z_N)
+            if world.divided:
+                loss = loss * (len(z_N) / world.count(len(z_N)))
             self.optimizer.zero_grad()
-            loss.backward()
+            assert self.network is not None
+            world.backward(loss, self.network.parameters())
             self.optimizer.step()
         return self.figures(tensors, real_TB, z_N)
 
@@ -144,18 +157,18 @@ class UnsupervisedReward:
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.options.discriminator_lr)
 
     @torch.no_grad()
-    def figures(self, tensors: RolloutTensors, real_TB: Tensor, z_N: Tensor) -> dict[str, float]:
+    def figures(self, tensors: RolloutTensors, real_TB: Tensor, z_N: Tensor) -> dict[str, Figure]:
         """How often the label is known (chance: 1/K), and the mean reward by how rare the choice is."""
         log_q_NK, words_N = self.log_q_of_taken(tensors), tensors.words_TB[1:][real_TB]
         rewards_N = label_reward(log_q_NK, z_N)
         seen_N = self.choices.seen(tensors.source_SB, sentences(real_TB), words_N)
-        found = {"accuracy": float((log_q_NK.argmax(1) == z_N).float().mean()), "mean": float(rewards_N.mean())}
+        found = {"accuracy": plain_mean((log_q_NK.argmax(1) == z_N).float()), "mean": plain_mean(rewards_N)}
         found["words_per_source"] = self.choices.words_per_source
         for bins, values_N, kind in ((SEEN, seen_N, "seen"), (RANKS, words_N, "rank")):
             for name, (low, high) in bins.items():
                 chosen_N = (values_N >= low) & (values_N <= high if kind == "seen" else values_N < high)
                 if bool(chosen_N.any()):
-                    found[f"{kind}_{name}"] = float(rewards_N[chosen_N].mean())
+                    found[f"{kind}_{name}"] = plain_mean(rewards_N[chosen_N])
         return found
 
     def state_dict(self) -> dict[str, Any]:
@@ -178,6 +191,12 @@ class UnsupervisedReward:
             assert self.network is not None
             self.network.load_state_dict(saved["weights"])
             self.optimizer.load_state_dict(saved["optimizer"])
+
+
+def plain_mean(values: Tensor) -> Figure:
+    """A mean as a number, or this process's share of it."""
+    mean = mean_of(values)
+    return mean if isinstance(mean, Statistic) else float(mean)
 
 
 def sentences(real_TB: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
 from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.engine.statistics import Figure
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards.base import (
     UNBOUNDED,
@@ -149,9 +150,9 @@ class Rewarder:
                 low, high = low + min(ends), high + max(ends)
         return low, high
 
-    def learn(self, translations: Translations, new: bool = False) -> dict[str, float]:
+    def learn(self, translations: Translations, new: bool = False) -> dict[str, Figure]:
         """Let the parts learn that can; return figures to log, as `NAME_KEY`. new: the batch was not there before."""
-        figures = {}
+        figures: dict[str, Figure] = {}
         for name in self.learners:
             part, examples = self.parts[name], self.unit_of(name).count(translations).translations
             if new and hasattr(part, "observe"):

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.network.layers import States
 from pysimt_sac.engine.network.stepper import Stepper
 from pysimt_sac.rl.policy import Support
@@ -50,7 +51,8 @@ class PolicyAtSteps(NamedTuple):
         if not undecided or self.support is None:
             return every_N, self.support
         rows_N = every_N[self.support.valid_NK.sum(1) > 1]
-        if len(rows_N) == 0:  # a mean over no state is not a number; one over states without a choice has no gradient
+        if world.count(len(rows_N)) == 0:
+            # A mean over no state is not a number; one over states without a choice has no gradient.
             return every_N, self.support
         return rows_N, Support(*(part[rows_N] for part in self.support))
 
@@ -102,8 +104,18 @@ class Actor(Protocol):
     ) -> tuple[Tensor, Support | None]:
         """log pi (N, A) over the k likeliest words and the taken ones; k = 0: over the whole vocabulary."""
 
-    def policy_on(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, support: Support | None) -> Tensor:
-        """log pi (N, A) over a given support, or over all words, at some positions of a flattened (T, B) array."""
+    def policy_on(
+        self,
+        encoded: Encoded,
+        words_TB: Tensor,
+        positions_N: Tensor,
+        support: Support | None,
+        order_N: Tensor | None = None,
+    ) -> Tensor:
+        """log pi (N, A) over a given support, or over all words, at some positions of a flattened (T, B) array.
+
+        order_N: by what positions are sorted, if not by time; see `World.places`.
+        """
 
     def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
         """Score the words of given hypotheses, and no others, under the policy at a temperature."""

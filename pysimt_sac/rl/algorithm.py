@@ -13,12 +13,16 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.statistics import Figure, combine
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
 
 class ActorLoss(NamedTuple):
-    """The weighted terms of the actor's loss, each a mean over `n_items` steps. No term: the actor does not learn."""
+    """The weighted terms of the actor's loss, each a mean over `n_items` steps. No term: the actor does not learn.
+
+    Where several processes divide a batch, a term is this one's share of the mean, and it counts its own steps.
+    """
 
     terms: dict[str, Tensor]
     n_items: int
@@ -46,12 +50,13 @@ class Algorithm(ABC):
     defaults: ClassVar[dict[str, Any]] = {}  # of options whose declared default does not suit the algorithm
     collector: Collector | None = None
     updates_without_actor: int = 0  # at the beginning, in which only other things learn
+    distributed: ClassVar[bool] = False  # whether its losses are shares, see `engine.distributed`
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.actor = setup, setup.actor
         self.common = setup.read(RLOptions)
         self.parts: dict[str, Stateful] = {}
-        self.metrics: dict[str, Tensor | float] = {}
+        self.metrics: dict[str, Figure] = {}
 
     @abstractmethod
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
@@ -67,8 +72,7 @@ class Algorithm(ABC):
 
     def report(self, update: int) -> dict[str, float]:
         """The metrics of the rollouts and of the last update."""
-        collected = self.collector.metrics if self.collector else {}
-        return {**collected, **{name: float(value) for name, value in self.metrics.items()}}
+        return combine({**(self.collector.metrics if self.collector else {}), **self.metrics})
 
     def state_dict(self) -> dict[str, Any]:
         """The state of all parts."""

@@ -14,14 +14,16 @@ from torch import Tensor
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import EOS, PAD
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.network.stepper import Stepper
+from pysimt_sac.engine.statistics import Figure, mean_of, share_of
 from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import SourceTexts
 from pysimt_sac.rl.actor import Actor, PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.policy import Support, policy_on_support
-from pysimt_sac.rl.replay import Branches, Choices, Experience
-from pysimt_sac.rl.rollout import Rollout, Steps, Trace, roll_out, step_limits
+from pysimt_sac.rl.replay import Branches, Choices, Experience, order_of_branches
+from pysimt_sac.rl.rollout import Rollout, Steps, Trace, draw_uniform, roll_out, step_limits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +98,8 @@ def collect_branched(
         forked = times_M[states_C], sentences_M[states_C], words_MK[states_C, columns_C]
         sampler = generator if options.branch_continuation == "sample" else None
         all_greedy = options.branch_path == options.branch_continuation == "greedy"
-        whole_TC = complete(stepper, path, trace, limits_B.to(actor.device), *forked, sampler, all_greedy)
+        continuing = order_of_branches(sentences_M)[states_C], sampler, all_greedy
+        whole_TC = complete(stepper, path, trace, limits_B.to(actor.device), *forked, *continuing)
     experience = collector.score(actor, batch, encoded, path, alpha, update, generator, True, references_RB)
     choices = likeliest_words(trace, len(path.words_TB) - 1, options.branch_least)
     source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
@@ -125,11 +128,14 @@ def likeliest_words(trace: Trace, n_steps: int, least: float) -> Choices:
 
 
 def branch_points(trace: Trace, n_states: int, least: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Times and sentences of states with several likely words: those where `<eos>` is one first, then at random."""
+    """Times and sentences of states with several likely words: those where `<eos>` is one first, then at random.
+
+    They are sorted by `order_of_branches`, then by sentence.
+    """
     valid_TBK = trace.log_pi_TBK >= math.log(max(least, 1e-30))
     hesitates_TB = valid_TBK.sum(-1) > 1
     may_end_TB = hesitates_TB & (valid_TBK & trace.words_TBK.eq(EOS)).any(-1)
-    draws_TB = torch.rand(trace.shape, generator=generator).to(valid_TBK.device)
+    draws_TB = draw_uniform(generator, *trace.shape).to(valid_TBK.device)
     priority_TB = draws_TB + hesitates_TB + may_end_TB
     times_PB = priority_TB.topk(min(n_states, len(priority_TB)), dim=0).indices
     sentences_PB = torch.arange(trace.shape[1], device=times_PB.device).expand_as(times_PB)
@@ -145,12 +151,13 @@ def complete(
     times_C: Tensor,
     sentences_C: Tensor,
     words_C: Tensor,
+    order_C: Tensor,
     generator: torch.Generator | None,
     all_greedy: bool,
 ) -> Tensor:
     """Whole hypotheses (T, C): the path up to a state, a word, and its continuation from the forked state.
 
-    all_greedy: path and continuations are, so that the path's own word leads to the path.
+    all_greedy: path and continuations are, so that the path's own word leads to the path. order_C: see `World.places`.
     """
     whole_TC = path.words_TB.index_select(1, sentences_C)
     longest, every_C = int(limits_B.max()) + 1, torch.arange(len(times_C), device=times_C.device)
@@ -164,26 +171,29 @@ def complete(
     if len(open_):
         assert trace.states_TBH is not None
         forked = stepper.fork(sentences_C[open_], trace.states_TBH[times_C[open_], sentences_C[open_]])
-        continued = roll_out(forked, left_C[open_].cpu(), generator, first_B=words_C[open_]).words_TB
+        limits, order = left_C[open_].cpu(), order_C[open_]
+        continued = roll_out(forked, limits, generator, first_B=words_C[open_], order_B=order).words_TB
         rows = times_C[open_] + 1 + torch.arange(len(continued), device=open_.device).unsqueeze(1)
         columns = open_.expand_as(rows)
         fits = rows < longest
         whole_TC[rows[fits], columns[fits]] = continued[fits]
+    elif generator and world.divided:  # the others draw
+        draw_uniform(generator, 0, 0, torch.float64)
     return whole_TC
 
 
 @torch.no_grad()
-def branch_metrics(branches: Branches) -> dict[str, Tensor | float]:
+def branch_metrics(branches: Branches) -> dict[str, Figure]:
     """How often the likeliest word is the best one, and how much the best one is better, at branched states."""
     if len(branches.times_M) == 0:
-        return {"branched_states": 0.0, "branches": 0.0}
+        return {"branched_states": share_of(0.0), "branches": share_of(0.0)}
     returns_MK = branches.returns_MK.masked_fill(~branches.valid_MK, -torch.inf)
     gain_M = returns_MK.amax(1) - branches.returns_MK[:, 0]  # words are in the order of their probabilities
     return {
-        "branched_states": float(len(gain_M)),
-        "branches": branches.valid_MK.sum().float(),
-        "likeliest_is_best": gain_M.eq(0).float().mean(),
-        "gain_of_best": gain_M.mean(),
+        "branched_states": share_of(float(len(gain_M))),
+        "branches": share_of(branches.valid_MK.sum().float()),
+        "likeliest_is_best": mean_of(gain_M.eq(0).float()),
+        "gain_of_best": mean_of(gain_M),
     }
 
 

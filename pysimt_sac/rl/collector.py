@@ -1,13 +1,17 @@
 """The collector: lets an actor translate a batch in evaluation mode, and scores the hypotheses."""
 
 import dataclasses
+import functools
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.rewards import Rewarder, RolloutTensors, SourceTexts, Translations, permute
+from pysimt_sac.engine.distributed import world
+from pysimt_sac.engine.statistics import Figure, mean_of, spread_of
+from pysimt_sac.rewards import Rewarder, Rewards, RolloutTensors, SourceTexts, Translations, permute
 from pysimt_sac.rl.actor import Actor, Encoded, mean_state, repeat_encoded
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Rollout, repeat_batch, roll_out, step_limits
@@ -29,7 +33,7 @@ class Collector:
         self.generator = torch.Generator().manual_seed(setup.seed)
         self.last: Translations | None = None
         self.recent: list[dict[str, float]] = []
-        self.reward_metrics: dict[str, float] = {}
+        self.reward_metrics: dict[str, Figure] = {}
 
     def collect(
         self,
@@ -91,16 +95,15 @@ class Collector:
         translations = Translations.from_ids(rollout.words_TB, against_RB, actor.tokens, source=source)
         if self.rewarder.learners:
             labels = max(1, self.rewarder.n_labels)  # a learner of the user's own may want none
-            z_TB = torch.randint(labels, rollout.words_TB[1:].shape, generator=generator)
-            z_TB = z_TB.to(reference_RB.device)
+            draw = functools.partial(torch.randint, labels, generator=generator)
+            z_TB = world.draw(draw, len(rollout.words_TB) - 1, rollout.words_TB.size(1)).to(reference_RB.device)
             tensors = reward_inputs(actor, encoded, batch[actor.source], rollout.words_TB, z_TB)
             translations = dataclasses.replace(translations, tensors=tensors)
             if learning:
                 self.reward_metrics = self.rewarder.learn(translations, new=True)
         rewards = self.rewarder(translations, alpha)
         if self.permute and scored_against_RB is None:
-            order = torch.randperm(batch.size, generator=generator).tolist()
-            rewards = permute(rewards, translations.steps, order)
+            rewards = permute_at_random(rewards, translations.steps, generator)
         if learning:
             self.count(translations, {name: float(values.sum()) for name, values in rewards.parts.items()})
 
@@ -116,6 +119,7 @@ class Collector:
             z_TB,
             None if rewards.learned_TB is None else tensor(rewards.learned_TB),
             created_at_update=update,
+            divided=world.divided,
         )
 
     def final_scores(
@@ -155,8 +159,11 @@ class Collector:
         """What an algorithm that looks ahead scores against: the references, or as a control other sentences'."""
         if not self.permute:
             return reference_RB
-        order = torch.randperm(reference_RB.size(1), generator=self.generator)
-        return reference_RB.index_select(1, order.to(reference_RB.device))
+        order = torch.randperm(world.count(reference_RB.size(1)), generator=self.generator)
+        if not world.divided:
+            return reference_RB.index_select(1, order.to(reference_RB.device))
+        whole_RB = torch.cat(world.gather(reference_RB.cpu()), 1)  # all are padded alike
+        return whole_RB.index_select(1, order[own_columns(reference_RB.size(1))]).to(reference_RB.device)
 
     def rescore(self, actor: Actor, encoded: Encoded, experience: Experience) -> Experience:
         """Let rewards that learn do so from an old experience, and score it as they would now."""
@@ -181,10 +188,14 @@ class Collector:
             "truncated": len(translations.ended) - sum(translations.ended),
         }
         parts = {f"reward_{name}": value for name, value in rewards.items()}
-        self.recent = [*self.recent, {**counts, **parts}][-RECENT:]
+        sums = {**counts, **parts}
+        if world.divided:
+            numbers = world.total(torch.tensor(list(sums.values()), dtype=torch.float64)).tolist()
+            sums = dict(zip(sums, numbers, strict=True))
+        self.recent = [*self.recent, sums][-RECENT:]
 
     @property
-    def metrics(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, Figure]:
         """Means over the last batches, and the metrics of rewards that learn."""
         if not self.recent:
             return {}
@@ -217,10 +228,30 @@ def reward_inputs(
     return RolloutTensors(source_SB, words_TB, mean_state(encoded), actor.embed(words_TB[1:]).detach(), z_TB)
 
 
-def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Tensor | float]:
+def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Figure]:
     """Mean and spread of the returns of sampled hypotheses, and the policy's entropy."""
     return {
-        "return": returns_C.mean(),
-        "return_spread": returns_C.std(correction=0),
-        "entropy": entropy_N.detach().mean(),
+        "return": mean_of(returns_C),
+        "return_spread": spread_of(returns_C),
+        "entropy": mean_of(entropy_N.detach()),
     }
+
+
+def own_columns(n_columns: int) -> slice:
+    """Where this process's columns are among those of all."""
+    places, _ = world.places(torch.zeros(n_columns, dtype=torch.long))
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
+def permute_at_random(rewards: Rewards, steps: list[int], generator: torch.Generator | None) -> Rewards:
+    """`permute` among the sentences of all processes."""
+    permutation = torch.randperm(world.count(len(steps)), generator=generator).tolist()
+    if not world.divided:
+        return permute(rewards, steps, permutation)
+    parts = world.gather((rewards.potentials_TB, steps))
+    longest = max(len(potentials_TB) for potentials_TB, _ in parts)
+    whole_TB = np.concatenate([np.pad(part, ((0, longest - len(part)), (0, 0)), "edge") for part, _ in parts], 1)
+    whole = Rewards(whole_TB, np.zeros(0), {})
+    permuted_TB = permute(whole, [number for _, numbers in parts for number in numbers], permutation).potentials_TB
+    own_TB = permuted_TB[: len(rewards.potentials_TB), own_columns(len(steps))]
+    return Rewards(own_TB, rewards.scale_B, rewards.parts)

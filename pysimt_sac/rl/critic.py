@@ -19,10 +19,12 @@ import torch
 from torch import Tensor, nn
 
 from pysimt_sac.engine.checkpoint import load_state, state_fits
-from pysimt_sac.engine.config.options import ModelOptions, option
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, option
 from pysimt_sac.engine.data.vocabulary import PAD
-from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder
+from pysimt_sac.engine.distributed import world
+from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
 from pysimt_sac.engine.network.output import linear_rows
+from pysimt_sac.engine.statistics import Figure, explained_variance_of, largest_of, mean_of
 from pysimt_sac.errors import UserError
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import PolicyAtSteps
@@ -213,6 +215,8 @@ class CriticEnsemble:
         """As the options say: of the actor's shape, starting from its decoder or from another run's critics."""
         actor = setup.actor
         critics = cls(setup.read(ModelOptions), options, len(actor.tokens), n_critics, tau, actor.device)
+        for critic in critics.critics:
+            set_precision(critic, setup.read(RecipeOptions).precision)
         if options.critic_init == "actor":
             for critic in critics.critics:
                 critic.start_from(actor.decoder)
@@ -310,7 +314,7 @@ class CriticEnsemble:
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.zero_grad()
-        loss.backward()
+        world.backward(loss, self.parameters)
         norm = nn.utils.clip_grad_norm_(self.parameters, self.options.critic_gclip)
         self.optimizer.step()
         return norm
@@ -345,17 +349,18 @@ def monte_carlo_returns(experience: Experience, policy: PolicyAtSteps, gamma: fl
 
 
 @torch.no_grad()
-def critic_metrics(q_IN: Tensor, target_N: Tensor, returns_N: Tensor, log_pi_NA: Tensor) -> dict[str, Tensor | float]:
+def critic_metrics(q_IN: Tensor, target_N: Tensor, returns_N: Tensor, log_pi_NA: Tensor) -> dict[str, Figure]:
     """How Q compares with its targets and with the realised returns; on the device until somebody looks."""
     q_N = q_IN.amin(0)
+    explained = explained_variance_of if world.divided else losses.explained_variance
     return {
-        "q": q_N.mean(),
-        "q_target": target_N.mean(),
-        "return": returns_N.mean(),
-        "max_q": q_N.abs().amax(),
-        "max_return": returns_N.abs().amax(),
-        "td_error": (q_N - target_N).abs().mean(),
-        "explained_variance": losses.explained_variance(q_N, returns_N),
-        "entropy": entropy(log_pi_NA).mean(),
-        "max_probability": log_pi_NA.exp().amax(-1).mean(),
+        "q": mean_of(q_N),
+        "q_target": mean_of(target_N),
+        "return": mean_of(returns_N),
+        "max_q": largest_of(q_N.abs()),
+        "max_return": largest_of(returns_N.abs()),
+        "td_error": mean_of((q_N - target_N).abs()),
+        "explained_variance": explained(q_N, returns_N),
+        "entropy": mean_of(entropy(log_pi_NA)),
+        "max_probability": mean_of(log_pi_NA.exp().amax(-1)),
     }

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pysimt_sac.engine.config.options import option
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.policy import entropy
 
@@ -58,7 +59,8 @@ class Temperature:
         """Let the target entropy be the mean over the policies seen here, unless it is given."""
         if self.learned and self.observed >= 0:
             self.observed += 1
-            self.target.lerp_(entropy(log_pi_NA).mean().to(self.target.dtype), 1 / self.observed)
+            mean = world.total(world.mean(entropy(log_pi_NA)))
+            self.target.lerp_(mean.to(self.target.dtype), 1 / self.observed)
 
     def update(self, log_pi_NA: Tensor) -> None:
         """One step towards the target entropy; nothing if alpha is fixed."""
@@ -67,7 +69,8 @@ class Temperature:
         if self.observed == 0:
             self.observe(log_pi_NA)
         self.optimizer.zero_grad()
-        losses.temperature_loss(self.log_alpha.exp(), log_pi_NA, self.target).backward()
+        loss = losses.temperature_loss(self.log_alpha.exp(), log_pi_NA, self.target)
+        world.backward(loss, [self.log_alpha])
         self.optimizer.step()
 
     def state_dict(self) -> dict[str, Any]:
@@ -118,11 +121,11 @@ class FutureWeight:
     @torch.no_grad()
     def update(self, predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> None:
         """Take in held-out branches."""
-        if self.fixed is None and len(realised_MK):
+        if self.fixed is None and (n_states := world.count(len(realised_MK))):
             predicted_MK = losses.centred(predicted_IMK.amin(0), valid_MK)
             realised_MK = losses.centred(realised_MK, valid_MK)
-            self.covariance.lerp_((predicted_MK * realised_MK).sum() / len(realised_MK), 1 - self.DECAY)
-            self.variance.lerp_(predicted_MK.square().sum() / len(realised_MK), 1 - self.DECAY)
+            self.covariance.lerp_(world.total((predicted_MK * realised_MK).sum()) / n_states, 1 - self.DECAY)
+            self.variance.lerp_(world.total(predicted_MK.square().sum()) / n_states, 1 - self.DECAY)
 
     def state_dict(self) -> dict[str, Any]:
         """The running means."""
@@ -156,7 +159,7 @@ class LearnedBaseline:
         """One step towards the realised returns; the loss before it."""
         loss = losses.baseline_loss(predicted_N, returns_N)
         self.optimizer.zero_grad()
-        loss.backward()
+        world.backward(loss, self.layer.parameters())
         self.optimizer.step()
         return loss.detach()
 

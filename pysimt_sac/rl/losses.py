@@ -4,11 +4,14 @@ All tensors hold real steps only, N of them, in the order of `rl.rollout.Steps`:
 number of actions an expectation sums over: the vocabulary (V), or a step's support (K). I is the number of critics.
 Expectations over actions are sums, never means; a loss is a mean over steps. What a loss must not train is detached
 in the loss itself: targets in the critics' loss, Q in the actor's, the policy in the temperature's.
+
+Where several processes divide a batch, a loss is this process's share of the mean over all steps (`World.mean`).
 """
 
 import torch
 from torch import Tensor
 
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.rl.rollout import Steps
 
 # Critics
@@ -54,14 +57,13 @@ def clip_target(
 
 def critic_loss(q_IN: Tensor, target_N: Tensor) -> Tensor:
     """Eq. 9: sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words alone. Without steps it is 0."""
-    error_IN = (q_IN - target_N.detach()).square()
-    return error_IN.mean(-1).sum() if len(target_N) else error_IN.sum()
+    return world.mean((q_IN - target_N.detach()).square(), -1).sum()
 
 
 def within_state_loss(predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> Tensor:
     """sum_i mean_s sum_a [(f_i(s,a) - mean_b f_i(s,b)) - (d(s,a) - mean_b d(s,b))]^2: the order of a state's words."""
     error_IMK = centred(predicted_IMK, valid_MK) - centred(realised_MK.detach(), valid_MK)
-    return error_IMK.square().sum() / max(1, len(realised_MK))
+    return error_IMK.square().sum() / max(1, world.count(len(realised_MK)))
 
 
 def centred(values: Tensor, valid_MK: Tensor) -> Tensor:
@@ -73,12 +75,12 @@ def centred(values: Tensor, valid_MK: Tensor) -> Tensor:
 
 def spread_penalty(q_NA: Tensor) -> Tensor:
     """mean_t sum_a (Q(s_t,a) - mean_b Q(s_t,b))^2: holds Q of words never taken together (Bahdanau et al.)."""
-    return (q_NA - q_NA.mean(-1, keepdim=True)).square().sum(-1).mean()
+    return world.mean((q_NA - q_NA.mean(-1, keepdim=True)).square().sum(-1))
 
 
 def variance_penalty(q_NA: Tensor) -> Tensor:
     """mean_t Var_a Q(s_t,a): the same as a mean over the actions (Dai et al.)."""
-    return (q_NA - q_NA.mean(-1, keepdim=True)).square().mean()
+    return world.mean((q_NA - q_NA.mean(-1, keepdim=True)).square())
 
 
 # Actor and temperature
@@ -86,25 +88,25 @@ def variance_penalty(q_NA: Tensor) -> Tensor:
 
 def actor_loss(log_pi_NA: Tensor, q_INA: Tensor, alpha: float | Tensor) -> Tensor:
     """Eq. 10: mean_t sum_a pi(a|s_t) [alpha log pi(a|s_t) - min_i Q_i(s_t,a)]."""
-    return (log_pi_NA.exp() * (alpha * log_pi_NA - q_INA.detach().amin(0))).sum(-1).mean()
+    return world.mean((log_pi_NA.exp() * (alpha * log_pi_NA - q_INA.detach().amin(0))).sum(-1))
 
 
 def all_action_loss(log_pi_MK: Tensor, q_MK: Tensor) -> Tensor:
     """- mean_s sum_a pi(a|s) [Q(s,a) - V(s)], V(s) = sum_b pi(b|s) Q(s,b), over M branched states; 0 without any."""
     pi_MK = log_pi_MK.exp()
     advantage_MK = q_MK - (pi_MK.detach() * q_MK).sum(-1, keepdim=True)
-    return -(pi_MK * advantage_MK.detach()).sum() / max(1, len(q_MK))
+    return -(pi_MK * advantage_MK.detach()).sum() / max(1, world.count(len(q_MK)))
 
 
 def kl_divergence(log_pi_NA: Tensor, reference_log_pi_NA: Tensor) -> Tensor:
     """mean_t sum_a pi(a|s_t) [log pi(a|s_t) - log pi_0(a|s_t)]: how far the policy is from another one."""
-    return (log_pi_NA.exp() * (log_pi_NA - reference_log_pi_NA.detach())).sum(-1).mean()
+    return world.mean((log_pi_NA.exp() * (log_pi_NA - reference_log_pi_NA.detach())).sum(-1))
 
 
 def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float | Tensor) -> Tensor:
     """J(alpha) = mean_t sum_a pi(a|s_t) (-alpha (log pi(a|s_t) + Hbar)); it falls while entropy exceeds Hbar."""
     log_pi_NA = log_pi_NA.detach()
-    return (log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1).mean()
+    return world.mean((log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1))
 
 
 # Whole hypotheses: R is the return from the first word on
@@ -116,9 +118,15 @@ def leave_one_out(returns_BS: Tensor) -> Tensor:
     return others_BS / max(1, returns_BS.size(-1) - 1)
 
 
+def leave_one_out_of_batch(returns_B: Tensor) -> Tensor:
+    """The same over the other sentences of the batch, (B)."""
+    others_B = world.total(returns_B.view(1, -1).sum(-1)) - returns_B
+    return others_B / max(1, world.count(len(returns_B)) - 1)
+
+
 def baseline_loss(predicted_N: Tensor, returns_N: Tensor) -> Tensor:
     """mean_t (b_t - R)^2."""
-    return (predicted_N - returns_N.detach()).square().mean()
+    return world.mean((predicted_N - returns_N.detach()).square())
 
 
 def reinforce_loss(log_pi_N: Tensor, advantages_N: Tensor, n_items: int) -> Tensor:
@@ -126,7 +134,7 @@ def reinforce_loss(log_pi_N: Tensor, advantages_N: Tensor, n_items: int) -> Tens
 
     n_items: M; known before anything is sampled, or else the gradient would not be that of the expected R.
     """
-    return -(advantages_N.detach() * log_pi_N).sum() / n_items
+    return -(advantages_N.detach() * log_pi_N).sum() / world.count(n_items)
 
 
 def mixer_losses(
@@ -136,7 +144,7 @@ def mixer_losses(
 
     sampled_N: whether a step is behind its sentence's border; before it the words are the reference's.
     """
-    cross_entropy = -log_p_N.masked_fill(sampled_N, 0.0).sum() / n_items
+    cross_entropy = -log_p_N.masked_fill(sampled_N, 0.0).sum() / world.count(n_items)
     return cross_entropy, reinforce_loss(log_pi_N, advantages_N.masked_fill(~sampled_N, 0.0), n_items)
 
 
@@ -149,7 +157,7 @@ def risk_loss(log_pi_C: Tensor, returns_C: Tensor, sentences_C: Tensor, n_senten
     highest_B = sharp_C.new_full((n_sentences,), -torch.inf).scatter_reduce(0, sentences_C, sharp_C.detach(), "amax")
     weights_C = (sharp_C - highest_B[sentences_C]).exp()
     totals_B = sharp_C.new_zeros(n_sentences).index_add(0, sentences_C, weights_C)
-    return -(weights_C / totals_B[sentences_C] * returns_C.detach()).sum() / n_sentences
+    return -(weights_C / totals_B[sentences_C] * returns_C.detach()).sum() / world.count(n_sentences)
 
 
 # Quality of the critics

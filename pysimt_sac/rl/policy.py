@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
+from pysimt_sac.engine.data.vocabulary import EOS, PAD
 
 IMPOSSIBLE = -1e4  # log-probability of a word that is never chosen: exp of it is 0, and 0 times it is 0, not NaN
 
@@ -19,8 +19,7 @@ class Support(NamedTuple):
 
 def full_policy(log_p_NV: Tensor) -> Tensor:
     """log pi(a|s): the model's distribution renormalised without `<pad>` and `<bos>`, which are never chosen."""
-    never_V = torch.zeros(log_p_NV.size(1), dtype=torch.bool, device=log_p_NV.device)
-    never_V[[PAD, BOS]] = True
+    never_V = torch.arange(log_p_NV.size(1), device=log_p_NV.device) < EOS  # `<pad>` and `<bos>` come before it
     return log_p_NV.masked_fill(never_V, IMPOSSIBLE).log_softmax(-1)
 
 

@@ -5,7 +5,7 @@ entries there are, so that it can be saved often.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import PAD
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.rl.policy import Support
 from pysimt_sac.rl.rollout import Steps
 
@@ -54,9 +55,19 @@ class Branches(NamedTuple):
         mask_N[self.rows_M(steps)] = True
         return mask_N
 
+    @property
+    def order_M(self) -> Tensor:
+        """By what the states are sorted."""
+        return order_of_branches(self.sentences_M)
+
     def overwrite(self, q_INA: Tensor, steps: Steps) -> None:
         """Replace Q of the branched states by their words' returns, in place."""
         q_INA[:, self.rows_M(steps)] = self.returns_MK
+
+
+def order_of_branches(sentences_M: Tensor) -> Tensor:
+    """Whether a state is its sentence's first branched one (0), its second (1), and so on."""
+    return (sentences_M.unsqueeze(1) == sentences_M).tril(-1).sum(1)
 
 
 class Choices(NamedTuple):
@@ -74,7 +85,7 @@ class Experience:
     source_SB, reference_RB: as in the batch. words_TB: the rollout, `<bos> ... <eos>`, one row more than it has steps.
     potentials_TB: R_t at every step, R_T after the end. scale_B: what rewards are multiplied by.
     z_TB: the words' random labels, where a reward learns them. learned_TB: such rewards' part of the potentials.
-    branches, choices: of branched rollouts.
+    branches, choices: of branched rollouts. divided: other processes have the batch's other sentences.
     """
 
     source_SB: Tensor
@@ -87,6 +98,7 @@ class Experience:
     branches: Branches | None = None
     choices: Choices | None = None
     created_at_update: int = 0
+    divided: bool = False
 
     @property
     def size(self) -> int:
@@ -182,6 +194,69 @@ def bytes_needed(
     return size * batch_size * per_sentence
 
 
+# Experience that is divided among processes. Behind a sentence's last step these fields keep its value there; of the
+# likeliest words' probabilities there are none; all others are 0.
+KEEP_LAST = ("potentials_TB", "learned_TB")
+NO_WORD = {"choices.log_pi_TBK": -torch.inf}
+
+
+def whole_entries(entries: list[Experience]) -> list[Experience]:
+    """The experiences that processes have divided among them, whole again in the first process; none in the others."""
+    if world.size == 1:
+        return entries
+    parts = world.gather_in_first([entry.tensors() for entry in entries if entry.divided])
+    if not world.leads:
+        return []
+    wholes = (join_parts(pieces) for pieces in zip(*parts, strict=True))
+    return [dataclasses.replace(entry, **assemble(next(wholes))) if entry.divided else entry for entry in entries]
+
+
+def join_parts(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The sentences of several processes side by side, padded to the longest."""
+    sizes = [part["scale_B"].numel() for part in parts]
+    joined = {name: join_field(name, [part[name] for part in parts]) for name in parts[0]}
+    if "branches.sentences_M" in joined:
+        n_states = torch.tensor([len(part["branches.sentences_M"]) for part in parts])
+        first = torch.tensor([0, *sizes[:-1]]).cumsum(0).repeat_interleave(n_states)
+        sentences_M = joined["branches.sentences_M"] + first.to(joined["branches.sentences_M"].dtype)
+        joined["branches.sentences_M"] = sentences_M
+        order_M = order_of_branches(sentences_M).argsort(stable=True)
+        joined |= {name: value[order_M] for name, value in joined.items() if name.startswith("branches.")}
+    return joined
+
+
+def join_field(name: str, values: list[Tensor]) -> Tensor:
+    """One field of several processes' sentences."""
+    if name.startswith("branches.") or values[0].dim() == 1:
+        return torch.cat(values)
+    longest = max(map(len, values))
+
+    def padded(value: Tensor) -> Tensor:
+        rows = value[-1:] if name in KEEP_LAST else torch.full_like(value[:1], NO_WORD.get(name, 0))
+        return torch.cat((value, *[rows] * (longest - len(value))))
+
+    return torch.cat([padded(value) for value in values], 1)
+
+
+def own_part(whole: Experience) -> Experience:
+    """This process's sentences of an experience."""
+    if not world.divides(whole.size):
+        return whole
+    own, tensors = world.bounds(whole.size), whole.tensors()
+    parts = {name: value[own] if value.dim() == 1 else value[:, own] for name, value in tensors.items()}
+    if whole.branches is not None:
+        sentences_M = whole.branches.sentences_M
+        mine_M = (sentences_M >= own.start) & (sentences_M < own.stop)
+        parts |= {name: value[mine_M] for name, value in tensors.items() if name.startswith("branches.")}
+        parts["branches.sentences_M"] = parts["branches.sentences_M"] - own.start
+    n_steps = int(parts["words_TB"].ne(PAD).sum(0).max()) - 1
+    for name, value in parts.items():
+        if name not in ("source_SB", "reference_RB") and "_TB" in name:
+            parts[name] = value[: n_steps + (name == "words_TB")]
+    contiguous = {name: value.clone() for name, value in parts.items()}
+    return dataclasses.replace(whole.replaced(contiguous), divided=True)
+
+
 class ReplayBuffer:
     """The last `size` experiences, with a random state of its own."""
 
@@ -211,8 +286,9 @@ class ReplayBuffer:
         self.position = (self.position + 1) % self.size
 
     def sample(self) -> Experience:
-        """One of the stored experiences, uniformly."""
+        """One of the stored experiences, uniformly; from now on it is what is worked on."""
         place = int(torch.randint(len(self.entries), (), generator=self.generator))
+        world.divided = self.entries[place].divided
         return self.entries[place].converted(IN_USE)
 
     def metrics(self, update: int) -> dict[str, float]:
@@ -221,10 +297,11 @@ class ReplayBuffer:
         return {"replay_fill": len(self) / self.size, "replay_age": sum(ages) / max(1, len(ages))}
 
     def state_dict(self) -> dict[str, Any]:
-        """All entries, by field: their numbers in one row, and their shapes."""
+        """All entries of all processes, by field: their numbers in one row, and their shapes."""
+        entries = whole_entries(self.entries)
         fields: dict[str, Any] = {}
-        for name in self.entries[0].tensors() if self.entries else ():
-            values = [entry.tensors()[name] for entry in self.entries]
+        for name in entries[0].tensors() if entries else ():
+            values = [entry.tensors()[name] for entry in entries]
             row = torch.cat([value.flatten() for value in values])
             fields[name] = {"numbers": row, "shapes": [list(value.shape) for value in values]}
         return {
@@ -235,14 +312,18 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore it."""
+        """Restore it, each process its own part."""
         columns = {}
         for name, field in state["fields"].items():
             sizes = [torch.Size(shape).numel() for shape in field["shapes"]]
             pieces = field["numbers"].split(sizes)
             columns[name] = [piece.view(shape).clone() for piece, shape in zip(pieces, field["shapes"], strict=True)]
         self.entries = [
-            Experience(created_at_update=created, **assemble({name: column[place] for name, column in columns.items()}))
+            own_part(
+                Experience(
+                    created_at_update=created, **assemble({name: column[place] for name, column in columns.items()})
+                )
+            )
             for place, created in enumerate(state["created_at_update"])
         ]
         self.position = state["position"]

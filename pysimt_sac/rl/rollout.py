@@ -5,6 +5,7 @@ in one pass, with gradient. What belongs to steps is kept flat: real steps only,
 sentence. No padding can enter a mean, and no loss needs a mask; `Steps` knows which step follows which.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from torch import Tensor
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
 from pysimt_sac.engine.decoding.search import draw_words
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.network.stepper import Stepper
 
 
@@ -117,6 +119,18 @@ def repeat_batch(batch: Batch, times: int) -> Batch:
     return Batch({side: batch[side].repeat_interleave(times, 1) for side in batch}, indices)
 
 
+def draw_uniform(
+    generator: torch.Generator,
+    n_steps: int,
+    n_columns: int,
+    dtype: torch.dtype = torch.float32,
+    order: Tensor | None = None,
+) -> Tensor:
+    """Random numbers (T, B) between 0 and 1; order: see `World.places`."""
+    make = functools.partial(torch.rand, generator=generator, dtype=dtype)
+    return world.draw(make, n_steps, n_columns, order)
+
+
 @torch.no_grad()
 def roll_out(
     stepper: Stepper,
@@ -126,15 +140,17 @@ def roll_out(
     first_B: Tensor | None = None,
     trace: Trace | None = None,
     temperature: float = 1.0,
+    order_B: Tensor | None = None,
 ) -> Rollout:
     """Draw every word from the policy, renormalised without `<pad>` and `<bos>`, for at most `limits` steps.
 
     generator: on the CPU; it is asked for the same amount of random numbers whatever is drawn, and sentences that
     have ended leave the computation. None: greedy. forced_TB: words to take instead where they are not `<pad>`.
     first_B: the words in front, `<bos>` by default. trace: records the rollout. temperature: below 1 sharpens.
+    order_B: of the hypotheses, see `World.places`.
     """
     size, longest, device = len(limits_B), int(limits_B.max()), stepper.device
-    draws_TB = torch.rand(longest, size, generator=generator, dtype=torch.float64).to(device) if generator else None
+    draws_TB = draw_uniform(generator, longest, size, torch.float64, order_B).to(device) if generator else None
     limits_B, sentences = limits_B.to(device), torch.arange(size, device=device)
     words_TB = torch.full((longest + 1, size), PAD, device=device)
     words_TB[0] = BOS if first_B is None else first_B

@@ -310,6 +310,12 @@ class RecipeOptions:
         "batches whose gradients make one update, as if they were one batch; the last of an epoch may be fewer",
         minimum=1,
     )
+    precision: str = option(
+        "float32",
+        "number type of the matrix products in passes with gradient (torch.autocast); weights, recurrences written out "
+        "by hand, the output layer and losses stay float32",
+        choices=("float32", "bfloat16"),
+    )
     batch_tokens: int = option(
         0,
         "training batches of at most so many target words, `<eos>` and padding counted, instead of `batch_size` "

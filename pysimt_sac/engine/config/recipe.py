@@ -53,6 +53,7 @@ def refuse_in_pysimt(recipe: RecipeOptions, model_type: str, where: object) -> N
         "label_smoothing": f"the loss of {model_type} is pysimt's own there",
         "accumulate": "pysimt makes an update of every batch",
         "batch_tokens": "pysimt makes its batches by sentences",
+        "precision": "pysimt computes in float32",
     }
     default = RecipeOptions()
     given = [name for name in reasons if getattr(recipe, name) != getattr(default, name)]

@@ -5,6 +5,7 @@ sentences share a batch is a pure function of the seed and the epoch, so that a 
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from pysimt_sac.engine.data.vocabulary import PAD, Vocabulary
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import kind_of, read_lines
 
@@ -34,6 +36,14 @@ class Batch(dict[str, Tensor]):
         self.size = next(iter(sides.values())).size(1)
         self.indices = indices
         self.lengths = {name: ids.ne(PAD).sum(0).cpu() for name, ids in sides.items()}
+
+    def own_part(self) -> "Batch":
+        """This process's sentences, padded as the whole batch is; from now on they are what is worked on."""
+        world.divided = world.divides(self.size)
+        if not world.divided:
+            return self
+        own = world.bounds(self.size)
+        return Batch({name: ids[:, own] for name, ids in self.items()}, self.indices[own])
 
     def device(self, device: torch.device) -> None:
         """Move to a device, without waiting for the copy."""
@@ -199,16 +209,24 @@ class ParallelCorpus(Dataset[Batch]):
             return cut_by_tokens(order, self.n_predicted, self.batch_tokens)
         return cut_by_sentences(order, self.batch_size)
 
+    def own_batches(self) -> Iterator[Batch | None]:
+        """Those of the batches that are this process's to evaluate, then None until all have had as many."""
+        n_batches = len(self.batches())
+        yield from self.loader(start=world.rank, step=world.size)
+        yield from repeat(None, -(-n_batches // world.size) - len(range(world.rank, n_batches, world.size)))
+
     def __getitem__(self, indices: Indices) -> Batch:
         chosen = indices.tolist()
         return Batch({name: side.pad(chosen) for name, side in self.sides.items()}, chosen)
 
-    def loader(self, epoch: int = 0, start: int = 0, num_workers: int = 0, pin_memory: bool = False) -> Iterator[Batch]:
-        """The batches of an epoch from number `start` on."""
+    def loader(
+        self, epoch: int = 0, start: int = 0, num_workers: int = 0, pin_memory: bool = False, step: int = 1
+    ) -> Iterator[Batch]:
+        """The batches of an epoch from number `start` on, or every so-manieth of them."""
         loader: DataLoader[Batch] = DataLoader(
             self,
             batch_size=None,
-            sampler=self.batches(epoch)[start:],
+            sampler=self.batches(epoch)[start::step],
             num_workers=num_workers,
             pin_memory=pin_memory,
             generator=torch.Generator(),  # its own, so that loading never advances the run's random state

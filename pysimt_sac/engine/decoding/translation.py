@@ -21,6 +21,7 @@ from pysimt_sac.engine.data.vocabulary import Vocabulary
 from pysimt_sac.engine.decoding.greedy import greedy_stream
 from pysimt_sac.engine.decoding.input_check import InputCheck
 from pysimt_sac.engine.decoding.search import Hypothesis, beam_search, sample
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.network.nmt import network_class
 from pysimt_sac.engine.network.preparation import build_layers, memory_named
 from pysimt_sac.errors import UserError
@@ -178,13 +179,14 @@ class Translator:
 
     def translate(self, corpus: ParallelCorpus, progress: bool = True) -> list[list[Hypothesis]]:
         """The hypotheses of all sentences, in the corpus's order."""
-        results: list[list[Hypothesis]] = [[] for _ in range(len(corpus))]
-        loader = corpus.loader()
-        bar = tqdm(loader, total=len(corpus.batches()), unit="batch", leave=False, disable=None if progress else True)
+        results: dict[int, list[Hypothesis]] = {}
+        loader, n_batches = corpus.loader(start=world.rank, step=world.size), -(-len(corpus.batches()) // world.size)
+        disable = None if progress and world.leads else True
+        bar = tqdm(loader, total=n_batches, unit="batch", leave=False, disable=disable)
         for batch, hypotheses in self.hypotheses(bar):
-            for index, found in zip(batch.indices, hypotheses, strict=True):
-                results[index] = found
-        return results
+            results.update(zip(batch.indices, hypotheses, strict=True))
+        results = {index: found for part in world.gather(results) for index, found in part.items()}
+        return [results[index] for index in range(len(corpus))]
 
     def translate_lines(self, lines: Sequence[str], progress: bool = False) -> list[list[Hypothesis]]:
         """The hypotheses of prepared lines, in their order; an empty line has none."""
@@ -257,7 +259,9 @@ class Translator:
             raise UserError("no such corpus file", path, todo)
 
     def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
-        """Write the translations of a split; the paths written."""
+        """Write the translations of a split; the paths written. Of several processes the first does."""
+        if not world.leads:
+            return
         best = self.best_texts(results)
         contents = {"raw": best, "filtered": self.readable(best), "n-best": list(self.n_best_lines(results))}
         for kind, path in self.output_files(split, prefix).items():

@@ -5,6 +5,7 @@ B batch, E embedding, H decoder state, C encoder state, M attention's inner size
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -14,8 +15,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pysimt_sac.engine.config.options import ModelOptions
 from pysimt_sac.engine.data.vocabulary import PAD
-from pysimt_sac.engine.network.output import Dropout
-from pysimt_sac.engine.network.recurrence import ConditionalGRU, DecoderWeights, run_gru_layer
+from pysimt_sac.engine.distributed import world
+from pysimt_sac.engine.network.output import Dropout, dropout
+from pysimt_sac.engine.network.recurrence import ConditionalGRU, DecoderWeights, in_float32, run_gru_layer
+from pysimt_sac.errors import UserError
 
 States = Mapping[str, tuple[Tensor, Tensor | None]]  # by encoder: states (S, B, C), mask (S, B) if it has one
 MASKED = -1e8  # the attention score of a padded position, as in pysimt
@@ -41,7 +44,26 @@ class Projection(nn.Linear):
         return self.activ(super().forward(input))
 
 
-class RecurrentEncoder(nn.Module):
+class LowerPrecision:
+    """What layers share that may compute in a smaller number type (`precision`) while they learn."""
+
+    precision = "float32"
+
+    def autocast(self, device: torch.device) -> AbstractContextManager[object]:
+        """Inside, matrix products are made in `precision`, if a gradient will follow."""
+        if self.precision == "float32" or not torch.is_grad_enabled():
+            return nullcontext()
+        return torch.autocast(device.type, getattr(torch, self.precision))
+
+
+def set_precision(model: nn.Module, precision: str) -> None:
+    """Let all encoders and decoders in a model learn in a number type."""
+    for module in model.modules():
+        if isinstance(module, LowerPrecision):
+            module.precision = precision
+
+
+class RecurrentEncoder(LowerPrecision, nn.Module):
     """Stacked GRU or LSTM over source embeddings."""
 
     def __init__(self, options: ModelOptions, n_vocab: int) -> None:
@@ -69,6 +91,12 @@ class RecurrentEncoder(nn.Module):
 
     def forward(self, ids_SB: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """States (S, B, C) and the mask of real positions (S, B); lengths, if given, are in host memory."""
+        with self.autocast(ids_SB.device):
+            states_SBC, mask_SB = self.run(ids_SB, lengths_B)
+        return states_SBC.to(self.emb.weight.dtype), mask_SB
+
+    def run(self, ids_SB: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The same, in the present number type."""
         mask_SB = ids_SB.ne(PAD)
         embedded = self.do_emb(self.emb(ids_SB))
         lengths = mask_SB.sum(0).cpu() if lengths_B is None else lengths_B
@@ -89,10 +117,18 @@ class RecurrentEncoder(nn.Module):
         states_SBC = inputs_SBE
         for layer in range(self.enc.num_layers):
             if layer:
-                states_SBC = F.dropout(states_SBC, self.enc.dropout, self.training)
+                states_SBC = dropout(states_SBC, self.enc.dropout) if self.training else states_SBC
             weights = self.enc.all_weights[layer * directions : (layer + 1) * directions]
             states_SBC = run_gru_layer(states_SBC, weights, reverse)
         return states_SBC
+
+
+def refuse_undivided_dropout(options: ModelOptions, device: torch.device, where: object) -> None:
+    """Refuse the one dropout that torch draws inside a layer, where several processes cannot draw it together."""
+    own_layer = options.enc_type == "gru" and device.type == "cpu"
+    if options.n_encoders > 1 and options.dropout_enc > 0 and not own_layer:
+        what = f"is not offered for {options.enc_type} on {device.type} with several processes"
+        raise UserError(what, f"{where} [model] dropout_enc", "set it to 0, or train with one process")
 
 
 def reversal(lengths_B: Tensor, longest: int) -> Callable[[Tensor], Tensor]:
@@ -157,7 +193,7 @@ class Attention(nn.Module):
         return context_BKH
 
 
-class ConditionalGRUDecoder(nn.Module):
+class ConditionalGRUDecoder(LowerPrecision, nn.Module):
     """Conditional GRU: a cell over the words, attention with its state as the query, a cell over the context."""
 
     def __init__(self, options: ModelOptions, n_vocab: int, ctx_sizes: dict[str, int]) -> None:
@@ -210,7 +246,7 @@ class ConditionalGRUDecoder(nn.Module):
         )  # fmt: skip
         inputs_TB3H = F.linear(emb_TBE, cell0.weight_ih, cell0.bias_ih)
         bias_BS = (memory.mask_BS == 0).to(memory.keys_BSM.dtype) * MASKED
-        return ConditionalGRU.apply(inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return, no-untyped-call]
+        return in_float32(ConditionalGRU, inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return]
 
     def unroll_step_by_step(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
         """The same, for the attentions and activations whose gradient we have not written out."""
@@ -221,17 +257,24 @@ class ConditionalGRUDecoder(nn.Module):
             contexts.append(context_B1H)
         return torch.stack(states).squeeze(2), torch.stack(contexts).squeeze(2)
 
-    def readout(self, h_NH: Tensor, emb_NE: Tensor, context_NH: Tensor) -> Tensor:
+    def readout(self, h_NH: Tensor, emb_NE: Tensor, context_NH: Tensor, order_N: Tensor | None = None) -> Tensor:
         """What the output layer sees: tanh(W h), or tanh(W [h; emb; context]) when `deep`; dropout applied."""
         merged = torch.cat((h_NH, emb_NE, context_NH), dim=-1) if self.deep else h_NH
-        return self.do_out(self.hid2out(merged))  # type: ignore[no-any-return]
+        return self.do_out(self.hid2out(merged), order_N)  # type: ignore[no-any-return]
 
-    def readouts(self, states: States, ids_TB: Tensor, positions_N: Tensor) -> Tensor:
-        """What the output layer sees (N, E) after some positions of known sequences, flattened (T, B)."""
-        emb_TBE = self.get_emb(ids_TB)
-        h_TBH, context_TBH = self.unroll(self.remember(states), emb_TBE)
-        parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
-        return self.readout(*parts)
+    def readouts(self, states: States, ids_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None) -> Tensor:
+        """What the output layer sees (N, E) after some positions of known sequences, flattened (T, B).
+
+        order_N: by what positions are sorted, if not by time; see `World.places`.
+        """
+        if order_N is None and world.divided:
+            order_N = positions_N // ids_TB.size(1)
+        with self.autocast(ids_TB.device):
+            emb_TBE = self.get_emb(ids_TB)
+            h_TBH, context_TBH = self.unroll(self.remember(states), emb_TBE)
+            parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
+            h_NH, emb_NE, context_NH = parts
+            return self.readout(h_NH, emb_NE, context_NH, order_N).to(self.emb.weight.dtype)
 
     # What pysimt's models, loops and searches call:
 

@@ -17,8 +17,9 @@ from pysimt_sac.engine.config.parser import Options, parse_direction
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, Text, find_files, read_sentences
 from pysimt_sac.engine.data.vocabulary import PAD, Vocabulary
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.metrics import Metric
-from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, States
+from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, States, set_precision
 from pysimt_sac.engine.network.output import linear_cross_entropy
 from pysimt_sac.engine.network.stepper import EngineStepper
 from pysimt_sac.errors import UserError, did_you_mean
@@ -76,6 +77,7 @@ class SimultaneousNMT(nn.Module):
         self.dec = ConditionalGRUDecoder(self.options, len(self.trg_vocab), {self.sl: encoder.ctx_size})
         if self.options.tied_emb == "3way":
             encoder.emb.weight = self.dec.emb.weight
+        set_precision(self, self.recipe.precision)
 
     def reset_parameters(self) -> None:
         """Kaiming-normal matrices, zero embedding of the padding; vectors keep what their layers gave them."""
@@ -159,7 +161,9 @@ class SimultaneousNMT(nn.Module):
             out = self.forward(batch)
             total += out["loss"].double().cpu()
             n_items += out["n_items"]
-        return [Metric("LOSS", float(total) / max(1, n_items), higher_better=False)]
+        sums = world.gather((float(total), n_items))
+        total_loss, n_items = sum(total for total, _ in sums), sum(n_items for _, n_items in sums)
+        return [Metric("LOSS", total_loss / max(1, n_items), higher_better=False)]
 
     # What the training loop asks of every model
 

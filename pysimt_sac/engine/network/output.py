@@ -1,12 +1,15 @@
 """The output layer, in full or in part, and dropout: the largest costs of an update outside the recurrence."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+
+from pysimt_sac.engine.distributed import world
 
 CHUNK = 256  # positions at a time: their logits over a usual vocabulary stay within a processor's cache
 
@@ -166,11 +169,36 @@ class Dropout(nn.Dropout):
     So the probability is a multiple of 1/65,536.
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Zero each value with probability p, and scale the others up."""
-        if not self.training or self.p == 0 or input.is_cuda:
+    def forward(self, input: Tensor, order_N: Tensor | None = None) -> Tensor:
+        """Zero each value with probability p, and scale the others up.
+
+        order_N: by what the rows of a batch that is divided are sorted (`World.places`).
+        """
+        if not self.training or self.p == 0:
+            return input
+        if world.divided:
+            return input * (rows_of_whole(self.keep_mask, input, order_N) / (1 - self.p))
+        if input.is_cuda:
             return super().forward(input)
-        size = input.numel()
+        return input * (self.keep_mask(input.shape) / (1 - self.p))
+
+    def keep_mask(self, shape: Sequence[int]) -> Tensor:
+        """Which values to keep."""
+        size = math.prod(shape)
         numbers = torch.empty((size + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        keep = numbers.view(torch.int16)[:size].view(input.shape) >= min(round(self.p * 2**16), 2**16 - 1) - 2**15
-        return input * (keep / (1 - self.p))
+        return numbers.view(torch.int16)[:size].view(shape) >= min(round(self.p * 2**16), 2**16 - 1) - 2**15
+
+
+def dropout(input: Tensor, p: float) -> Tensor:
+    """torch's dropout of (T, B, E)."""
+    if not (world.divided and p):
+        return nn.functional.dropout(input, p)
+    return input * (rows_of_whole(lambda shape: torch.empty(shape).bernoulli_(1 - p), input, None) / (1 - p))
+
+
+def rows_of_whole(make: Callable[[Sequence[int]], Tensor], like: Tensor, order_N: Tensor | None) -> Tensor:
+    """Random numbers, made for the rows of the whole batch, of this process's rows, (N, E) or (T, B, E)."""
+    if order_N is None:
+        order_N = torch.arange(len(like)).repeat_interleave(like.size(1))
+    places_N, total = world.places(order_N)
+    return make((total, like.size(-1))).index_select(0, places_N).view(like.shape).to(like.device)

@@ -227,6 +227,15 @@ class GRULayer(Function):
         return d_input, d_hh.roll(-size, 1), d_state.sum((1, 2)).roll(-size, 1)
 
 
+def in_float32(function: type[Function], *inputs: Tensor) -> Any:
+    """Apply a function whose gradient is written out, in float32 also where the layers around it are not."""
+    device = inputs[0].device.type
+    if not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)):
+        return function.apply(*inputs)  # type: ignore[no-untyped-call]
+    with torch.autocast(device, enabled=False):
+        return function.apply(*(part.float() for part in inputs))  # type: ignore[no-untyped-call]
+
+
 def run_gru_layer(
     inputs_TBE: Tensor, weights: list[list[Tensor]], reverse: Callable[[Tensor], Tensor] | None = None
 ) -> Tensor:
@@ -240,5 +249,5 @@ def run_gru_layer(
     inputs_DNE = torch.stack([inputs_TBE, reverse(inputs_TBE)][: len(weights)]).flatten(1, 2)
     projected = torch.baddbmm(ih_bias_D3H.unsqueeze(1), inputs_DNE, ih_D3HE.transpose(1, 2))
     inputs_DTB3H = projected.unflatten(1, inputs_TBE.shape[:2])
-    h_DTBH = GRULayer.apply(inputs_DTB3H, hh_D3HH, hh_bias_D3H)  # type: ignore[no-untyped-call]
+    h_DTBH = in_float32(GRULayer, inputs_DTB3H, hh_D3HH, hh_bias_D3H)
     return torch.cat([h_DTBH[0], *(reverse(h) for h in h_DTBH[1:])], -1)

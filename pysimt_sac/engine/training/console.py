@@ -16,7 +16,7 @@ from typing import Any
 from tqdm import tqdm
 
 DETAIL, ALWAYS = 15, 25
-VERBOSE, NORMAL, QUIET = DETAIL, logging.INFO, ALWAYS
+VERBOSE, NORMAL, QUIET, SILENT = DETAIL, logging.INFO, ALWAYS, logging.CRITICAL
 YELLOW, BOLD, PLAIN = "\033[33m", "\033[1m", "\033[0m"
 HEADING_EVERY = 25  # lines of figures
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
+from pysimt_sac.engine.distributed import world
+
 T = TypeVar("T")
 
 
@@ -36,17 +38,19 @@ class Interrupts:
             signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self.received:  # the second time: no more patience
+        if self.received and world.size == 1:  # the second time: no more patience; torchrun sends two, and has its own
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.received = number
+        if world.size > 1:  # the first process tells when it is done
+            return
         with contextlib.suppress(OSError, ValueError):  # not `print`: the signal may have come in the middle of one
             os.write(sys.stderr.fileno(), b"\nSaving, then stopping; a second signal stops at once.\n")
 
     def check(self) -> None:
-        """Stop here if a signal has come."""
-        if self.received:
-            raise Interrupted(self.received)
+        """Stop here if a signal has come, to this process or to another."""
+        if received := world.agree(self.received):
+            raise Interrupted(received)
 
     def interruptible(self, items: Iterable[T]) -> Iterator[T]:
         """Hand on items, checking before each."""

@@ -107,6 +107,26 @@ class Journal:
                 self.writer.close()
 
 
+class Silence(Journal):
+    """The journal of all processes but the first: nothing is told."""
+
+    def __init__(self) -> None:
+        self.streams, self.writer = {}, None
+
+    def show(self, message: str, level: int = logging.INFO) -> None:
+        """Nothing."""
+
+    def note(self, message: str) -> None:
+        """Nothing."""
+
+    def log_scalar(self, name: str, value: float, step: int) -> None:
+        """Nothing."""
+
+    def position(self) -> dict[str, int]:
+        """Nowhere."""
+        return {}
+
+
 def event_files(folder: Path) -> list[Path]:
     """TensorBoard's files of a run: one for each time that it was started."""
     return sorted(folder.glob("events.out.tfevents.*"))

@@ -6,6 +6,7 @@ from typing import Any
 from pysimt_sac.engine.checkpoint import PREPARATION, save_checkpoint
 from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.data.text_preparation import preparation_of_training
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.training.average import WeightAverage
 from pysimt_sac.engine.training.optim import Optimizer
@@ -25,7 +26,10 @@ def find_preparation(data: dict[str, Any], sides: tuple[str, str]) -> tuple[dict
 
 
 class CheckpointKeeper:
-    """Writes a run's checkpoints, with the average of the weights if there is one, and removes old ones."""
+    """Writes a run's checkpoints, with the average of the weights if there is one, and removes old ones.
+
+    Of several processes the first does; the others only keep the books.
+    """
 
     def __init__(
         self,
@@ -43,6 +47,8 @@ class CheckpointKeeper:
     def save(self, label: str) -> Path:
         """Write `EXPID-LABEL.ckpt`."""
         path = self.run.folder / f"{self.run.exp_id}-{label}.ckpt"
+        if not world.leads:
+            return path
         optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
         with self.average.in_place():
             save_checkpoint(path, self.model, {**self.progress.history(), **self.preparation}, optimizer)
@@ -55,6 +61,9 @@ class CheckpointKeeper:
         link = self.run.folder / f"{self.run.exp_id}.best.{name}.ckpt"
         fresh = link.with_suffix(".new")
         best = self.progress.best[metric.name]
+        if not world.leads:
+            best.file = path.name
+            return
         try:
             fresh.unlink(missing_ok=True)
             fresh.symlink_to(path.name)
@@ -70,4 +79,6 @@ class CheckpointKeeper:
         path = self.save(f"update{self.progress.update}")
         self.progress.checkpoints.append(path.name)
         while len(self.progress.checkpoints) > self.options.n_checkpoints:
-            (self.run.folder / self.progress.checkpoints.pop(0)).unlink(missing_ok=True)
+            oldest = self.run.folder / self.progress.checkpoints.pop(0)
+            if world.leads:
+                oldest.unlink(missing_ok=True)

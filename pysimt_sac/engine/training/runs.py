@@ -18,6 +18,7 @@ from typing import IO, Any
 from pysimt_sac.engine.checkpoint import load_state
 from pysimt_sac.engine.config.parser import Options, config_text, result_changing_differences
 from pysimt_sac.engine.data.moved_files import checksums, same_value
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write, kind_of, make_folder, remove_leftovers, why
 
@@ -61,6 +62,8 @@ class Run:
 
     def begin(self) -> None:
         """From here on the folder is written to: everything that can be checked before has been."""
+        if not world.leads:
+            return
         remove_leftovers(self.folder)
         if self.restart:
             move_aside(self.folder)
@@ -91,6 +94,18 @@ def run_folder(options: Options, suffix: str) -> Path:
 
 
 def open_run(options: Options, suffix: str = "", restart: bool = False, host: str = "embedded") -> Run:
+    """Open a run for all processes; the first of them alone has the folder's lock, and reads what is in it."""
+    opened: list[Run] = []
+
+    def open_and_describe() -> dict[str, Any]:
+        opened.append(run := lock_run(options, suffix, restart, host))
+        return {"folder": run.folder, "exp_id": run.exp_id, "state": run.state, "remark": run.remark}
+
+    described = world.from_first(open_and_describe)
+    return opened[0] if opened else Run(**described)
+
+
+def lock_run(options: Options, suffix: str, restart: bool, host: str) -> Run:
     """Lock the folder of a configuration's run and see what is in it; close the run in the end."""
     run = Run(run_folder(options, suffix), restart=restart, config=config_text(options))
     try:

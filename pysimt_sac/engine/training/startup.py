@@ -11,6 +11,7 @@ from pysimt_sac.engine.checkpoint import state_fits
 from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions, defaults
 from pysimt_sac.engine.config.values import plain
 from pysimt_sac.engine.data.corpus import ParallelCorpus
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.engine.training.runs import Run
 from pysimt_sac.engine.version import full_version
@@ -37,9 +38,10 @@ def describe_finished(run: Run, options: TrainOptions) -> str:
 
 def describe_host(device: torch.device) -> str:
     """The software and the machine, as far as results depend on them."""
+    processes = f"{world.size} processes, each on " if world.size > 1 else ""
     return (
         f"Host: embedded engine of pysimt_sac {full_version()}, torch {torch.__version__}, "
-        f"Python {platform.python_version()}, {device} with {torch.get_num_threads()} threads"
+        f"Python {platform.python_version()}, {processes}{device} with {torch.get_num_threads()} threads"
     )
 
 
@@ -72,14 +74,20 @@ def describe_corpus(corpus: ParallelCorpus) -> str:
 def describe_briefly(trainer: Any) -> str:
     """What a person wants to see when a run begins: model, data, what is unusual, and where the log is."""
     model, train, log = trainer.model, trainer.options, trainer.journal.paths["log"]
+    place = f"{describe_device(trainer.device)}, seed {trainer.progress.seed}"
     about = {
-        "model": f"{train.model_type}, {count_parameters(model)}; {trainer.device}, seed {trainer.progress.seed}",
+        "model": f"{train.model_type}, {count_parameters(model)}; {place}",
         "start": "; ".join(trainer.notes),
         "data": f"{describe_corpus(trainer.corpus)}; {len(model.src_vocab)} -> {len(model.trg_vocab)} words",
         "changed": ", ".join(f"{key}={value}" for key, value in unusual_options(model).items()) or "nothing",
         "log": min((str(log), os.path.relpath(log)), key=len),
     }
     return "\n".join(f"{name + ':':10}{text}" for name, text in about.items() if text)
+
+
+def describe_device(device: torch.device) -> str:
+    """Where a run is computed, and by how many processes."""
+    return f"{world.size} processes on {device.type}" if world.size > 1 else str(device)
 
 
 def unusual_options(model: Any) -> dict[str, Any]:

@@ -15,13 +15,15 @@ import torch
 
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights, save_state, state_fits
 from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.distributed import world
+from pysimt_sac.engine.network.layers import refuse_undivided_dropout
 from pysimt_sac.engine.network.preparation import build_layers, is_out_of_memory, memory_named, prepare_weights
 from pysimt_sac.engine.training.average import WeightAverage
 from pysimt_sac.engine.training.console import ALWAYS, Columns, compact, progress_bar
 from pysimt_sac.engine.training.divergence import is_lost, watch_training, watch_validation
 from pysimt_sac.engine.training.gradients import gather_gradients
 from pysimt_sac.engine.training.interrupts import Interrupted, Interrupts
-from pysimt_sac.engine.training.journal import Journal
+from pysimt_sac.engine.training.journal import Journal, Silence
 from pysimt_sac.engine.training.keeper import CheckpointKeeper
 from pysimt_sac.engine.training.optim import Optimizer
 from pysimt_sac.engine.training.outcome import closing_lines, validation_details, validation_line
@@ -49,7 +51,9 @@ class Trainer:
         state = run.state
         with state_fits(run.folder):
             self.progress = (
-                Progress.from_dict(state["progress"]) if state else Progress(seed=options.seed or draw_seed())
+                Progress.from_dict(state["progress"])
+                if state
+                else Progress(seed=options.seed or world.from_first(draw_seed))
             )
         model.opts.train["seed"] = self.progress.seed  # batches are drawn with it, and checkpoints name it
         fix_seeds(self.progress.seed)
@@ -59,6 +63,8 @@ class Trainer:
             what = "the text or a vocabulary has changed since this run began"
             raise UserError(what, run.folder, "undo that, or start over with --restart")
         self.files = files_of_run(model.opts.to_dict())
+        if world.size > 1:
+            refuse_undivided_dropout(model.options, device, model.opts.filename)
         build_layers(model)
         self.notes = prepare_weights(model, options, fresh=state is None)
         with memory_named(device, "use a smaller model or another device"):
@@ -82,10 +88,13 @@ class Trainer:
             self.restore(state)
         # All that can be known has been tried: from here on the run's folder is written to.
         board = Path(options.tensorboard_dir) / run.subfolder / run.exp_id if options.tensorboard_dir else None
-        if board:
+        if board and world.leads:
             make_folder(board)
         run.begin()
-        self.journal = Journal(run.folder, run.exp_id, board, state["journal"] if state else None, self.progress.update)
+        position = state["journal"] if state else None
+        self.journal = (
+            Journal(run.folder, run.exp_id, board, position, self.progress.update) if world.leads else Silence()
+        )
         try:
             if state is None:
                 self.journal.say(describe_host(device))
@@ -123,7 +132,8 @@ class Trainer:
             "random": random_states(),
             "journal": self.journal.position(),
         }
-        save_state(self.run.folder, state)
+        if world.leads:
+            save_state(self.run.folder, state)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore weights, optimiser and average."""
@@ -202,7 +212,7 @@ class Trainer:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            if not self.options.handle_oom:
+            if not self.options.handle_oom or world.size > 1:
                 where = f"update {progress.update}"
                 raise UserError("out of memory", where, "lower batch_size or max_len, or set handle_oom") from error
             self.journal.show(f"Update {progress.update} skipped: out of memory", ALWAYS)
@@ -333,7 +343,7 @@ class Trainer:
     def revert_to_best(self, metric: str) -> None:
         """Go on from the weights of the best validation, which are averages if there is an average."""
         path = self.run.folder / self.progress.best[metric].file
-        load_weights(self.model, load_checkpoint(path).weights, path)
+        load_weights(self.model, world.from_first(lambda: load_checkpoint(path).weights), path)
         self.average.restart()
         self.journal.show(f"Went back to the weights of {path.name}")
 

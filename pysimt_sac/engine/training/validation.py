@@ -12,11 +12,12 @@ from pysimt_sac.engine.data.corpus import Batch, ParallelCorpus, read_sentences
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.engine.decoding.greedy import greedy_stream
 from pysimt_sac.engine.decoding.search import Hypothesis, beam_search
+from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.metrics import Metric, ScoredBy
 from pysimt_sac.engine.training.console import progress_bar
 from pysimt_sac.errors import UserError
 
-Interruptible = Callable[[Iterable[Batch]], Iterator[Batch]]
+Interruptible = Callable[[Iterable[Batch | None]], Iterator[Batch | None]]
 
 
 class Validator:
@@ -54,9 +55,7 @@ class Validator:
                 scores.update({metric.name: metric.score for metric in loss})
             if self.translates:
                 hypotheses = self.filters(self.translate(interruptible))
-                for name, scored_by in self.metrics.items():
-                    if name != "LOSS":
-                        scores[name] = float(scored_by.compute(hypotheses, self.references))
+                scores.update(world.from_first(lambda: self.scores_of(hypotheses)))
         finally:
             self.model.train()
         for name, score in scores.items():
@@ -65,20 +64,27 @@ class Validator:
                 raise UserError(f"the validation's {name} is {score}", self.model.opts.filename, todo)
         return [Metric(name, scores[name], higher_better=self.higher_better(name)) for name in self.metrics]
 
+    def scores_of(self, hypotheses: list[str]) -> dict[str, float]:
+        """The scores of translations, by metric."""
+        scored = {name: metric for name, metric in self.metrics.items() if name != "LOSS"}
+        return {name: float(metric.compute(hypotheses, self.references)) for name, metric in scored.items()}
+
     def batches(self, corpus: ParallelCorpus, interruptible: Interruptible, description: str) -> Iterator[Batch]:
-        """A corpus on the device, with a progress bar."""
-        bar = progress_bar(corpus.loader(), total=len(corpus.batches()), desc=description)
+        """This process's batches of a corpus on the device, with a progress bar."""
+        bar = progress_bar(corpus.own_batches(), total=-(-len(corpus.batches()) // world.size), desc=description)
         for batch in interruptible(bar):
-            batch.device(self.device)
-            yield batch
+            if batch is not None:
+                batch.device(self.device)
+                yield batch
 
     def translate(self, interruptible: Interruptible) -> list[str]:
         """The validation set in the model's own words, in the set's order."""
-        lines = [""] * len(self.source_corpus)
+        lines: dict[int, str] = {}
         for batch, found in self.search(self.batches(self.source_corpus, interruptible, "validation translations")):
             for index, hypothesis in zip(batch.indices, found, strict=True):
                 lines[index] = self.model.trg_vocab.idxs_to_sent(hypothesis.words)
-        return lines
+        lines = {index: line for part in world.gather(lines) for index, line in part.items()}
+        return [lines[index] for index in range(len(self.source_corpus))]
 
     def search(self, batches: Iterator[Batch]) -> Iterator[tuple[Batch, list[Hypothesis]]]:
         """Each batch with its translations, by the search that the configuration asks for."""

@@ -1,0 +1,87 @@
+"""No algorithm mixes devices, and none lets the host wait for the device but where it must: on a pretended one."""
+
+import sys
+
+import pytest
+import torch
+
+from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.training.gradients import gather_gradients
+from pysimt_sac.engine.training.optim import Optimizer
+from tests.models.pretended_device import PRETENDED, Elsewhere, Pretending, waits
+from tests.models.task import Board, make_model
+
+CRITICS = {"critic_pretrain_epochs": 0, "support": 3, "critic_target": "td"}
+VARIANTS = {
+    "SimultaneousNMT": {},
+    "MLENMT": {},
+    "REINFORCENMT": {"n_samples": 2, "entropy_weight": 0.1},
+    "REINFORCENMT learnt": {"n_samples": 2, "baseline": "learnt"},
+    "REINFORCENMT greedy": {"n_samples": 2, "baseline": "greedy"},
+    "MIXERNMT": {},
+    "MRTNMT": {"n_samples": 3, "mrt_reference": True},
+    "VineNMT": {"branch_continuation": "sample"},
+    "ACNMT": CRITICS,
+    "ERACNMT": CRITICS | {"known_reward": True},
+    "SACNMT": CRITICS | {"alpha": "auto", "kl_weight": 0.1, "target_clip": True},
+    "SACNMT branches": CRITICS | {"branch_states": 2, "known_reward": True},
+    "SACUnsupNMT": {"reward": "unsup"},
+    "SACUnsupNMT return": {"reward": "unsup", "oracle": "return"},
+}
+
+# Who may let the host wait. torch itself does so for padded sources; a rollout asks who has ended, and its words go to
+# the rewards, which the host computes; the replay buffer is in host memory; lengths that no batch has are read.
+PADDED = {"RecurrentEncoder.run"}
+ROLLOUT = PADDED | {"roll_out", "Collector.roll_out", "Translations.from_ids", "Collector.next_rewards"}
+REPLAY = {"Experience.converted", "Batch.__init__", "evaluate_policy", "EngineActor.nll"}
+BRANCHES = {"branch_points", "collect_branched", "complete", "policy_at_choices", "PolicyAtSteps.states"}
+WITH_CRITICS = ROLLOUT | {"CriticEnsemble.readouts", "EngineActor.nll", "support_rewards"}
+LABELS = {"UnsupervisedReward", "ChoiceCounts", "sentences", "plain_mean"}
+MAY_WAIT = {
+    "SimultaneousNMT": PADDED,
+    "MLENMT": PADDED | {"EngineActor.nll"},
+    "REINFORCENMT": ROLLOUT | {"Batch.__init__", "REINFORCE.update", "EngineActor.nll"},
+    "MIXERNMT": ROLLOUT | {"MIXER.update", "World.backward"},
+    "MRTNMT": ROLLOUT | {"Batch.__init__", "MRT.update", "unique_columns"},
+    "VineNMT": ROLLOUT | BRANCHES | {"EngineActor.nll"},
+    "ACNMT": WITH_CRITICS | {"ActorCritic.update"},
+    "ERACNMT": WITH_CRITICS | {"ERAC.update"},
+    "SACNMT": WITH_CRITICS | REPLAY | BRANCHES | {"SAC.update", "CriticEnsemble.branch_loss", "World.backward"},
+    "SACUnsupNMT": ROLLOUT | REPLAY | LABELS | {"SACUnsup.update"},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_an_update_stays_on_its_device(variant, monkeypatch):
+    optimizers = sys.modules["torch.optim.optimizer"]
+    monkeypatch.setattr(optimizers, "_get_fused_kernels_supported_devices", lambda: ["cpu", "meta"])
+    name, options = variant.split()[0], VARIANTS[variant]
+    model, corpus = make_model(name, 1, dropout_emb=0.1, dropout_ctx=0.1, dropout_out=0.1, n_encoders=2, **options)
+    batches = [corpus[indices] for indices in corpus.batches(1)[:3]]
+    with Pretending():
+        model.to(PRETENDED).train()
+        model.register_tensorboard(Board())
+        optimizer = Optimizer(model, TrainOptions(gclip=1.0), higher_better=True)
+        for update, batch in enumerate(batches, 1):
+            waits.clear()
+            optimizer.zero_grad()
+            found = gather_gradients(model, [batch], PRETENDED, update, 1)
+            norm = optimizer.clip()
+            optimizer.step()
+            waited = dict(waits)
+        assert isinstance(found.loss, Elsewhere)
+        assert bool((found.loss + norm).isfinite())
+    allowed = MAY_WAIT[name]
+    assert [asked for asked in waited if asked not in allowed and asked.partition(".")[0] not in allowed] == []
+
+
+def test_it_is_as_strict_as_a_device():
+    with Pretending():
+        there, here = torch.ones(3, device=PRETENDED), torch.ones(3)
+        with pytest.raises(AssertionError, match="mixes devices"):
+            there + here
+        waits.clear()
+        assert float((there + here.to(PRETENDED)).sum()) == 6
+        assert (there * 2).tolist() == [2, 2, 2]
+        assert there[there > 0].cpu().tolist() == [1, 1, 1]
+        assert waits["a test"] == 4
