@@ -166,8 +166,11 @@ def search_options(args: argparse.Namespace) -> "SearchOptions":
 
 
 def warn(message: str) -> None:
-    """A line on standard error."""
-    print(message, file=sys.stderr, flush=True)
+    """A line on standard error; of several processes the first writes it."""
+    from pysimt_sac.engine.distributed import world
+
+    if world.leads:
+        print(message, file=sys.stderr, flush=True)
 
 
 def translate_standard_input(translator: "Translator") -> int:
