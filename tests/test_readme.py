@@ -37,13 +37,6 @@ def test_the_files_it_names_exist():
         assert (ROOT / name).exists(), name
 
 
-def test_its_results_are_those_of_the_results_page():
-    results = (ROOT / "experiments/RESULTS.md").read_text(encoding="utf-8").splitlines()
-    rows = [line for line in README.splitlines() if re.match(r"\| [^|]+ \|( [\d., ]+\|)+$", line)]
-    assert len(rows) > 3
-    assert set(rows) <= set(results)
-
-
 def test_its_included_config_is_read(tmp_path):
     """The example of `[include]`, with the demo's config as `my.conf`."""
     (text,) = re.findall(r"(?:^    .*\n|^\n)*^    \[include\]\n(?:^    .*\n|^\n)*", README, flags=re.MULTILINE)

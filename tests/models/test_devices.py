@@ -34,7 +34,14 @@ VARIANTS = {
 PADDED = {"RecurrentEncoder.run"}
 ROLLOUT = PADDED | {"roll_out", "Collector.roll_out", "Translations.from_ids", "Collector.next_rewards"}
 REPLAY = {"Experience.converted", "Batch.__init__", "evaluate_policy", "EngineActor.nll"}
-BRANCHES = {"branch_points", "collect_branched", "complete", "policy_at_choices", "PolicyAtSteps.states"}
+BRANCHES = {
+    "Collector.final_scores",
+    "branch_points",
+    "collect_branched",
+    "complete",
+    "policy_at_choices",
+    "PolicyAtSteps.states",
+}
 WITH_CRITICS = ROLLOUT | {"CriticEnsemble.readouts", "EngineActor.nll", "support_rewards"}
 LABELS = {"UnsupervisedReward", "ChoiceCounts", "sentences", "plain_mean"}
 MAY_WAIT = {
