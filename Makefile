@@ -7,7 +7,7 @@ READY := .venv/.ready
 
 help:
 	@echo "make demo    train, translate and report on the generated demo corpus"
-	@echo "make demo-all   the same with every algorithm: about eight minutes"
+	@echo "make demo-all   the same with every algorithm"
 	@echo "make reproduce-demo   several seeds, controls, comparisons and tables on the demo corpus"
 	@echo "make test    run all tests"
 	@echo "make test-pysimt PYSIMT=path   compare with pysimt itself"
