@@ -1,6 +1,6 @@
 # The demo in a container, on the CPU:
 #   docker build -t pysimt_sac .
-#   docker run --name demo pysimt_sac && docker cp demo:/home/user/pysimt_sac/runs .
+#   docker run --name demo pysimt_sac && docker cp demo:/app/runs .
 # Any other command runs the same way: docker run --rm pysimt_sac pysimt-sac --help
 FROM python:3.11-slim
 
@@ -11,10 +11,11 @@ ARG PIP_EXTRA_INDEX_URL=""
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends make \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home user
+    && useradd --create-home user \
+    && install --directory --owner user /app
 USER user
-WORKDIR /home/user/pysimt_sac
-ENV PATH="/home/user/pysimt_sac/.venv/bin:$PATH" PIP_NO_CACHE_DIR=1
+WORKDIR /app
+ENV PATH="/app/.venv/bin:$PATH" PIP_NO_CACHE_DIR=1
 
 COPY --chown=user Makefile setup.py pyproject.toml constraints.txt README.md LICENSE ./
 COPY --chown=user pysimt_sac pysimt_sac
