@@ -4,6 +4,7 @@ Statistics are collected once. The score of a resampled test set is then a sum a
 computes for thousands of samples at a time. The last axis of an array holds the statistics. METEOR is in `meteor`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -49,15 +50,15 @@ def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return np.divide(numerator, denominator, out=out, where=denominator > 0)
 
 
-class SacrebleuMetric:
+class SacrebleuMetric(ABC):
     """A metric with the statistics that sacrebleu resamples in its own significance tests."""
 
     higher_is_better = True
     signature = ""  # sacrebleu knows it once it has the references
 
+    @abstractmethod
     def make(self, references: Sequence[str]) -> Any:
         """Sacrebleu's metric with these references."""
-        raise NotImplementedError
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """Collect sacrebleu's statistics."""
