@@ -29,12 +29,12 @@ LARGE = 2**18  # values of a tensor that is worth a message of its own
 class World:
     """The processes of a run, and which of them this one is.
 
-    divided: whether what is worked on now is divided among the processes, so that numbers are shares. It is set where
-    a batch or an experience is taken up.
+    whole: the sentences that all processes together work on now, if these are divided among them, so that numbers are
+    shares; 0 if everybody works on the same. It is set where a batch or an experience is taken up.
     """
 
     def __init__(self) -> None:
-        self.rank, self.size, self.divided = 0, 1, False
+        self.rank, self.size, self.whole = 0, 1, 0
         self.store: Any = None
         self.group: Any = None  # torch's; none: all that were started
 
@@ -42,6 +42,11 @@ class World:
     def leads(self) -> bool:
         """Whether this process is the one that writes files and talks to people."""
         return self.rank == 0
+
+    @property
+    def divided(self) -> bool:
+        """Whether what is worked on now is divided among the processes."""
+        return self.whole > 0
 
     # Beginning and end
 
@@ -76,7 +81,7 @@ class World:
         """Be alone again."""
         if self.size > 1:
             dist.destroy_process_group()
-        self.rank, self.size, self.divided, self.store = 0, 1, False, None
+        self.rank, self.size, self.whole, self.store = 0, 1, 0, None
 
     def is_first_to_tell(self) -> bool:
         """Whether no other process has told of an error; most are the same everywhere, or follow from the first."""
@@ -100,13 +105,20 @@ class World:
         return 1 < self.size <= n_sentences
 
     @contextlib.contextmanager
-    def working_on(self, divided: bool) -> Iterator[None]:
-        """Inside, what is worked on is divided or not."""
-        before, self.divided = self.divided, divided
+    def working_undivided(self) -> Iterator[None]:
+        """Inside, everybody works on the same."""
+        before, self.whole = self.whole, 0
         try:
             yield
         finally:
-            self.divided = before
+            self.whole = before
+
+    def places_of_sentences(self, n_steps: int) -> tuple[Tensor, int]:
+        """`places` of all sentences' rows, sorted by time step; that is known without a message to the others."""
+        own = self.bounds(self.whole)
+        columns_B = torch.arange(own.start, own.stop)
+        rows_TB = torch.arange(n_steps).unsqueeze(1) * self.whole + columns_B
+        return rows_TB.flatten(), n_steps * self.whole
 
     def places(self, order_N: Tensor) -> tuple[Tensor, int]:
         """Where this process's rows are among all processes' rows, and how many those are.

@@ -132,7 +132,7 @@ class Session:
         if stage != self.stage:
             self.stage = stage
             self.log.say(f"Now learning: {stage}")
-            with world.working_on(divided=False):  # everybody examines the same sentences
+            with world.working_undivided():  # everybody examines the same sentences
                 lines = self.algorithm.begin_stage(stage)
             for line in lines:
                 self.log.say(line)

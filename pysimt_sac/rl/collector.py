@@ -119,7 +119,7 @@ class Collector:
             z_TB,
             None if rewards.learned_TB is None else tensor(rewards.learned_TB),
             created_at_update=update,
-            divided=world.divided,
+            whole=world.whole,
         )
 
     def final_scores(

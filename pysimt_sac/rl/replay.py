@@ -85,7 +85,7 @@ class Experience:
     source_SB, reference_RB: as in the batch. words_TB: the rollout, `<bos> ... <eos>`, one row more than it has steps.
     potentials_TB: R_t at every step, R_T after the end. scale_B: what rewards are multiplied by.
     z_TB: the words' random labels, where a reward learns them. learned_TB: such rewards' part of the potentials.
-    branches, choices: of branched rollouts. divided: other processes have the batch's other sentences.
+    branches, choices: of branched rollouts. whole: the sentences of the batch, if other processes have some of them.
     """
 
     source_SB: Tensor
@@ -98,7 +98,7 @@ class Experience:
     branches: Branches | None = None
     choices: Choices | None = None
     created_at_update: int = 0
-    divided: bool = False
+    whole: int = 0
 
     @property
     def size(self) -> int:
@@ -204,11 +204,11 @@ def whole_entries(entries: list[Experience]) -> list[Experience]:
     """The experiences that processes have divided among them, whole again in the first process; none in the others."""
     if world.size == 1:
         return entries
-    parts = world.gather_in_first([entry.tensors() for entry in entries if entry.divided])
+    parts = world.gather_in_first([entry.tensors() for entry in entries if entry.whole])
     if not world.leads:
         return []
     wholes = (join_parts(pieces) for pieces in zip(*parts, strict=True))
-    return [dataclasses.replace(entry, **assemble(next(wholes))) if entry.divided else entry for entry in entries]
+    return [dataclasses.replace(entry, **assemble(next(wholes))) if entry.whole else entry for entry in entries]
 
 
 def join_parts(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -254,7 +254,7 @@ def own_part(whole: Experience) -> Experience:
         if name not in ("source_SB", "reference_RB") and "_TB" in name:
             parts[name] = value[: n_steps + (name == "words_TB")]
     contiguous = {name: value.clone() for name, value in parts.items()}
-    return dataclasses.replace(whole.replaced(contiguous), divided=True)
+    return dataclasses.replace(whole.replaced(contiguous), whole=whole.size)
 
 
 class ReplayBuffer:
@@ -288,7 +288,7 @@ class ReplayBuffer:
     def sample(self) -> Experience:
         """One of the stored experiences, uniformly; from now on it is what is worked on."""
         place = int(torch.randint(len(self.entries), (), generator=self.generator))
-        world.divided = self.entries[place].divided
+        world.whole = self.entries[place].whole
         return self.entries[place].converted(IN_USE)
 
     def metrics(self, update: int) -> dict[str, float]:

@@ -27,7 +27,7 @@ ORDERS = ([0, 0, 1, 2], [0, 1, 1], [])  # of the rows of three processes
 
 def test_rows_are_found_among_those_of_all(tmp_path):
     def find():
-        world.divided = True
+        world.whole = 5
         return world.places(torch.tensor(ORDERS[world.rank], dtype=torch.long))
 
     found = call(3, tmp_path / "out", find)
@@ -36,12 +36,20 @@ def test_rows_are_found_among_those_of_all(tmp_path):
     assert {total for _, total in found} == {7}
 
 
+def test_rows_of_sentences_are_found_without_asking():
+    first, second = member(0, 2), member(1, 2)
+    first.whole = second.whole = 5
+    assert first.places_of_sentences(2)[0].tolist() == [0, 1, 5, 6]
+    assert second.places_of_sentences(2)[0].tolist() == [2, 3, 4, 7, 8, 9]
+    assert first.places_of_sentences(2)[1] == 10
+
+
 def test_numbers_are_drawn_as_for_the_whole(tmp_path):
     def make(shape):
         return torch.arange(shape[0] * shape[1]).view(shape)
 
     def draw():
-        world.divided = True
+        world.whole = 5
         return world.draw(make, n_steps=3 - world.rank, n_columns=1 + world.rank)
 
     found = call(2, tmp_path / "out", draw)
@@ -53,7 +61,7 @@ VALUES = torch.tensor([1.0, 2.0, 4.0, 8.0, 16.0])
 
 def test_shares_add_up(tmp_path):
     def shares():
-        world.divided = True
+        world.whole = 5
         own = VALUES[world.bounds(5)]
         weight = torch.tensor(3.0, requires_grad=True)
         world.backward(world.mean(weight * own), [weight])
@@ -128,7 +136,7 @@ def test_parts_of_an_experience_make_it_whole_again(monkeypatch):
         parts.append(own_part(whole))
     assert [part.size for part in parts] == [2, 2, 3]
     assert [len(part.words_TB) for part in parts] == [3, 4, 5]
-    assert all(part.divided for part in parts)
+    assert all(part.whole for part in parts)
     joined = join_parts([part.tensors() for part in parts])
     expected = whole.tensors()
     assert joined.keys() == expected.keys()

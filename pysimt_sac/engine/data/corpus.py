@@ -39,7 +39,7 @@ class Batch(dict[str, Tensor]):
 
     def own_part(self) -> "Batch":
         """This process's sentences, padded as the whole batch is; from now on they are what is worked on."""
-        world.divided = world.divides(self.size)
+        world.whole = self.size if world.divides(self.size) else 0
         if not world.divided:
             return self
         own = world.bounds(self.size)

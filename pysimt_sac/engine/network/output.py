@@ -198,7 +198,5 @@ def dropout(input: Tensor, p: float) -> Tensor:
 
 def rows_of_whole(make: Callable[[Sequence[int]], Tensor], like: Tensor, order_N: Tensor | None) -> Tensor:
     """Random numbers, made for the rows of the whole batch, of this process's rows, (N, E) or (T, B, E)."""
-    if order_N is None:
-        order_N = torch.arange(len(like)).repeat_interleave(like.size(1))
-    places_N, total = world.places(order_N)
+    places_N, total = world.places_of_sentences(len(like)) if order_N is None else world.places(order_N)
     return make((total, like.size(-1))).index_select(0, places_N).view(like.shape).to(like.device)
