@@ -1,11 +1,12 @@
-"""What an update of every algorithm costs: as a multiple of the maximum-likelihood update, on the same batches.
+"""What an update of every experiment costs: as a multiple of the maximum-likelihood update, on the same batches.
 
-All models start from the same weights and live in one process, which lets each of them update once on a batch before
-the next batch comes, so that the machine's drift cancels. Each one's peak of memory is that of a process of its own.
+All models start from the same weights and live in one process, which lets each of them update on a batch before the
+next batch comes, so that the machine's drift cancels. Each one's peak of memory is that of a process of its own.
 `run.py --only algorithms` calls this.
 """
 
 import contextlib
+import dataclasses
 import json
 import math
 import subprocess
@@ -20,13 +21,21 @@ from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, tempora
 from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights
 from pysimt_sac.engine.config.options import TrainOptions
+from pysimt_sac.engine.config.parser import read_config
+from pysimt_sac.engine.config.ready import ready_configs
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.engine.training.gradients import gather_gradients
 from pysimt_sac.engine.training.optim import Optimizer
 from pysimt_sac.hosts.embedded import model_class
-from pysimt_sac.rewards import RewardOptions
 
-PLAIN = "SimultaneousNMT"
+CPU = torch.device("cpu")
+PLAIN = "mle"
+EXPERIMENTS = (PLAIN, "mixer", "reinforce", "sac_unsup", "vine", "sac_bleu", "ac", "erac", "sac_paper", "mrt")
+CHANGES = {"mrt": {"n_samples": 20}}  # a hundred take too long, and too much memory
+# Critics and actor from the first update on, and no reports: these would be timed, too.
+AT_ONCE = {"critic_pretrain_epochs": 0, "gate_sentences": 0, "discriminator_warmup": 0, "health_freq": 1_000_000_000}
+TURN = 2  # updates of each on a batch: critics may learn in every second one only
 USUAL_LENGTH = 14  # of translations by an actor that was not trained
 
 
@@ -54,39 +63,36 @@ class TimedRewarder:
         return getattr(self.rewarder, name)
 
 
-def names() -> list[str]:
-    """Every registered algorithm that learns by reinforcement."""
-    return [name for name, registered in MODELS.items.items() if RewardOptions in registered.option_classes]
-
-
 class Updater:
-    """One algorithm, its updates, and how long they took."""
+    """One experiment, its updates, and how long they took."""
 
     def __init__(self, name: str, corpus: Corpus) -> None:
-        # Critics beside the actor from the first update on, and no reports: these would be timed, too.
-        options = {"critic_pretrain_epochs": 0, "gate_sentences": 0, "health_freq": 1_000_000_000}
+        config = read_config(ready_configs()[name])
+        registered, options = MODELS.get(config.train["model_type"]), {**config.model, **CHANGES.get(name, {})}
+        known = {field.name for cls in getattr(registered, "option_classes", ()) for field in dataclasses.fields(cls)}
+        options |= {key: value for key, value in AT_ONCE.items() if key in known}
         torch.manual_seed(1)
-        self.model = model_class(MODELS.get(name))(corpus.options(**({} if name == PLAIN else options)))
+        self.model = model_class(registered)(corpus.options(**options))
         self.model.setup()
         self.model.reset_parameters()
         load_actor(self.model)
         self.model.register_tensorboard(Board())
         self.optimizer = Optimizer(self.model.train(), TrainOptions(**PAPER_TRAINING), higher_better=True)
-        self.update, self.seconds, self.rewarder = 0, [], None
+        self.update, self.rewarder = 0, None
         if name != PLAIN:
             collector = self.model.session.algorithm.collector
             collector.rewarder = self.rewarder = TimedRewarder(collector.rewarder)
 
     def __call__(self, batch) -> float:
-        """The update's seconds."""
+        """The seconds of an update."""
         started = time.perf_counter()
-        self.update += 1
-        self.optimizer.zero_grad()
-        out = self.model(batch, uctr=self.update, ectr=1)
-        (out["loss"] / out["n_items"]).backward()
-        self.optimizer.clip()
-        self.optimizer.step()
-        return time.perf_counter() - started
+        for _ in range(TURN):
+            self.update += 1
+            self.optimizer.zero_grad()
+            gather_gradients(self.model, [batch], CPU, self.update, 1)
+            self.optimizer.clip()
+            self.optimizer.step()
+        return (time.perf_counter() - started) / TURN
 
 
 def load_actor(model) -> None:
@@ -100,16 +106,16 @@ def load_actor(model) -> None:
         model.dec.out2prob.bias[EOS] += math.log(len(model.trg_vocab) / USUAL_LENGTH)
 
 
-def some_batches(model, amount: int) -> list:
+def some_batches(model, amount: int, size: int = PAPER_TRAINING["batch_size"]) -> list:
     """Batches from all over the training text's lengths."""
-    data = model.load_data("train", PAPER_TRAINING["batch_size"])
+    data = model.load_data("train", size)
     lengths = np.quantile(data.key, np.linspace(0.1, 0.9, amount)).astype(int)
     return [data[np.flatnonzero(data.key == length)[: data.batch_size]] for length in lengths]
 
 
 def measure_algorithms(corpus: Corpus, quick: bool) -> list[dict]:
-    """A row for each algorithm: seconds, multiple of the plain update, the reward's share, memory."""
-    updaters = {name: Updater(name, corpus) for name in (PLAIN, *names())}
+    """A row for each experiment: seconds, multiple of the plain update, the reward's share, memory."""
+    updaters = {name: Updater(name, corpus) for name in EXPERIMENTS}
     batches = some_batches(updaters[PLAIN].model, 3 if quick else 4)
     best = {name: [math.inf] * len(batches) for name in updaters}
     total = dict.fromkeys(updaters, 0.0)
@@ -117,12 +123,12 @@ def measure_algorithms(corpus: Corpus, quick: bool) -> list[dict]:
         for place, batch in enumerate(batches):
             for name, updater in updaters.items():
                 spent = updater(batch)
-                total[name] += spent
+                total[name] += TURN * spent
                 best[name][place] = min(best[name][place], spent)
     seconds = {name: sum(times) / len(batches) for name, times in best.items()}
     return [
         {
-            "model": name,
+            "experiment": name,
             "seconds per update": seconds[name],
             "times the plain update": seconds[name] / seconds[PLAIN],
             "share of the reward": updater.rewarder.seconds / total[name] if updater.rewarder else 0.0,

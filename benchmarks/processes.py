@@ -8,61 +8,30 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from algorithms import Board, load_actor, some_batches
-from workload import PAPER_TRAINING, find_corpus, temporary_folder
+from algorithms import PLAIN, Updater, some_batches
+from workload import find_corpus, temporary_folder
 
-from pysimt_sac import models  # noqa: F401 - registers the algorithms
-from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.device import keep_freed_memory
 from pysimt_sac.engine.distributed import world
-from pysimt_sac.engine.training.gradients import gather_gradients
-from pysimt_sac.engine.training.optim import Optimizer
-from pysimt_sac.hosts.embedded import model_class
 
-NAMES = ("SimultaneousNMT", "SACNMT")
-CPU = torch.device("cpu")
+EXPERIMENTS = (PLAIN, "sac_bleu")
+BATCH_SIZES = (64, 128)  # of all processes together
 
 
-def updates_of(name: str, corpus):
-    """A model, and a function that lets it update on a batch, as the training loop does."""
-    options = {"critic_pretrain_epochs": 0, "gate_sentences": 0, "health_freq": 1_000_000_000}
-    torch.manual_seed(1)
-    model = model_class(MODELS.get(name))(corpus.options(**(options if name != NAMES[0] else {})))
-    model.setup()
-    model.reset_parameters()
-    load_actor(model)
-    model.register_tensorboard(Board())
-    optimizer, count = Optimizer(model.train(), TrainOptions(**PAPER_TRAINING), higher_better=True), 0
-
-    def update(batch):
-        nonlocal count
-        count += 1
-        optimizer.zero_grad()
-        gather_gradients(model, [batch], CPU, count, 1)
-        optimizer.clip()
-        optimizer.step()
-
-    return model, update
-
-
-def take_turns(updates: dict, batches: list, rounds: int, rank: int) -> dict[str, list[float]]:
-    """The best seconds of each algorithm's update on each batch, by the pair, or by the third process alone."""
-    best = {name: [float("inf")] * len(batches) for name in updates}
+def take_turns(updaters: dict[str, Updater], batches: list, rounds: int, rank: int) -> dict[str, list[float]]:
+    """The best seconds of each experiment's update on each batch, by the pair, or by the third process alone."""
+    best = {name: [float("inf")] * len(batches) for name in updaters}
     for _ in range(rounds):
         for place, batch in enumerate(batches):
-            for name, update in updates.items():
+            for name, updater in updaters.items():
                 for turn_of_pair in (True, False):
                     dist.barrier()
                     if turn_of_pair == (rank < 2):
-                        started = time.perf_counter()
-                        update(batch)
-                        best[name][place] = min(best[name][place], time.perf_counter() - started)
+                        best[name][place] = min(best[name][place], updater(batch))
     return best
 
 
@@ -77,19 +46,23 @@ def work(rounds: int, n_batches: int) -> None:
         world.rank, world.size, world.group = rank, 2, pair
     with temporary_folder() as folder:
         corpus = find_corpus(Path(folder), n_sentences=5000)
-        built = {name: updates_of(name, corpus) for name in NAMES}
-        batches = some_batches(built[NAMES[0]][0], n_batches)
-        found = take_turns({name: update for name, (_, update) in built.items()}, batches, rounds, rank)
-    everybodys = [None] * 3
-    dist.all_gather_object(everybodys, {name: sum(times) / len(times) for name, times in found.items()})
+        updaters, found = {name: Updater(name, corpus) for name in EXPERIMENTS}, {}
+        for size in BATCH_SIZES:
+            times = take_turns(updaters, some_batches(updaters[PLAIN].model, n_batches, size), rounds, rank)
+            found |= {(name, size): sum(of_batches) / n_batches for name, of_batches in times.items()}
+    of_all = [None] * 3
+    dist.all_gather_object(of_all, found)
     if rank == 0:
-        rows = [{"model": name, "two processes": everybodys[0][name], "one": everybodys[2][name]} for name in NAMES]
+        rows = [
+            {"experiment": name, "batch": size, "two processes": seconds, "one": of_all[2][name, size]}
+            for (name, size), seconds in of_all[0].items()
+        ]
         print(json.dumps(rows))
     dist.destroy_process_group()
 
 
 def measure_processes(rounds: int, quick: bool) -> list[dict]:
-    """Seconds per update of each algorithm, by two processes and by one."""
+    """Seconds per update of each experiment and size of batch, by two processes and by one."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "3"]
     arguments = [__file__, str(rounds), "2" if quick else "4"]
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
@@ -98,10 +71,10 @@ def measure_processes(rounds: int, quick: bool) -> list[dict]:
 
 
 def show_processes(rows: list[dict]) -> None:
-    print(f"\n{'processes':<20}{'2 of 1 thread':>15}{'1 of 2 threads':>16}{'speed':>8}")
+    print(f"\n{'processes':<20}{'batch':>6}{'2 of 1 thread':>15}{'1 of 2 threads':>16}{'speed':>8}")
     for row in rows:
-        ratio = row["one"] / row["two processes"]
-        print(f"{row['model']:<20}{row['two processes']:>13.3f} s{row['one']:>14.3f} s{ratio:>6.2f} x")
+        pair, alone = row["two processes"], row["one"]
+        print(f"{row['experiment']:<20}{row['batch']:>6}{pair:>13.3f} s{alone:>14.3f} s{alone / pair:>6.2f} x")
 
 
 if __name__ == "__main__":
