@@ -1,4 +1,6 @@
-"""Kill a reproduction with SIGKILL at random moments, alone or with all it has started, and compare what comes out.
+"""Kill a reproduction with SIGKILL at random moments of all its steps, alone or with all it has started.
+
+What comes out must be what comes out undisturbed.
 
 By hand, because it takes minutes:  python tests/reproduce/stress_killing.py --kills 20 --seed 1
 """
@@ -25,6 +27,11 @@ def run(folder: Path, out: str) -> float:
     return time.time() - started
 
 
+def done(out: Path) -> list[Path]:
+    """The steps that are done."""
+    return list((out / "steps").glob("*.json"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
@@ -34,17 +41,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_inputs(folder)
-        length = run(folder, "whole")
+        length, total = run(folder, "whole"), len(done(folder / "whole"))
         for number in range(args.kills):
             process = start(folder, "killed")
             next(process.stderr)  # the plan: before it there is nothing to kill
+            while process.poll() is None and len(done(folder / "killed")) < number * total // args.kills:
+                time.sleep(0.02)
             try:
-                process.wait(rng.uniform(0, 2.5 * length / args.kills))
+                process.wait(rng.uniform(0, 2 * length / total))
             except subprocess.TimeoutExpired:
                 with_children = rng.random() < 0.5
                 kill(process, with_children)
-                left = sorted(path.name.rsplit("-", 1)[0] for path in (folder / "killed/steps").glob("*.json"))
-                print(f"kill {number + 1}, {'all' if with_children else 'parent'}: {len(left)} steps done", flush=True)
+                left = len(done(folder / "killed"))
+                whom = "all" if with_children else "parent"
+                print(f"kill {number + 1}, {whom}: {left} of {total} steps done", flush=True)
             else:
                 print("ended before the kill", flush=True)
                 break

@@ -3,6 +3,7 @@
 import pytest
 
 from pysimt_sac.cli import main_sac
+from pysimt_sac.engine.config.ready import ready_folder
 from pysimt_sac.errors import UserError
 from pysimt_sac.reproduce.corpus import Corpus, Places, Preparation, Request
 from pysimt_sac.reproduce.matrix import choose_systems, find_matrix, read_matrix, ready_matrices
@@ -10,10 +11,13 @@ from pysimt_sac.reproduce.steps import plan_work
 from tests.reproduce.tiny import MATRIX, words
 
 
-@pytest.mark.parametrize("pair", ["en-de", "en-fr", "demo"])
+ABLATIONS = ready_folder() / "ablations.toml"
+
+
+@pytest.mark.parametrize(("pair", "given"), [("en-de", None), ("en-fr", None), ("demo", None), ("en-de", ABLATIONS)])
 @pytest.mark.parametrize("short", [False, True])
-def test_every_configuration_of_a_ready_matrix_is_valid(pair, short, tmp_path):
-    matrix = find_matrix(pair, None)
+def test_every_configuration_of_a_ready_matrix_is_valid(pair, given, short, tmp_path):
+    matrix = find_matrix(pair, given)
     everything = tuple(system.name for system in matrix.systems if not system.pairs or pair in system.pairs)
     corpus = Corpus(Preparation("text", "key", tmp_path), None, Places(tmp_path, tmp_path, pair), ())
     work = plan_work(matrix, corpus, Request(pair, tmp_path / "out", seeds=2, systems=everything, short=short))
@@ -22,7 +26,7 @@ def test_every_configuration_of_a_ready_matrix_is_valid(pair, short, tmp_path):
     assert all(pair == "demo" or str(tmp_path / pair) in str(step.options.data["train_set"]) for step in work.trainings)
 
 
-def test_the_issue_s_systems_are_there():
+def test_the_papers_systems_and_their_controls_are_there():
     assert set(ready_matrices()) >= {"demo", "multi30k"}
     matrix = find_matrix("en-de", None)
     seeds = {system.name: system.seeds or 3 for system in choose_systems(matrix, "en-de", [])}
