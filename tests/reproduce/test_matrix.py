@@ -10,7 +10,6 @@ from pysimt_sac.reproduce.matrix import choose_systems, find_matrix, read_matrix
 from pysimt_sac.reproduce.steps import plan_work
 from tests.reproduce.tiny import MATRIX, words
 
-
 ABLATIONS = ready_folder() / "ablations.toml"
 
 
