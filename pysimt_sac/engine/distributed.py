@@ -23,7 +23,6 @@ from pysimt_sac.errors import UserError
 
 T = TypeVar("T")
 PATIENCE = datetime.timedelta(hours=2)  # for one process that validates, saves or loads longer than the others
-LARGE = 2**18  # values of a tensor that is worth a message of its own
 
 
 class World:
@@ -195,24 +194,21 @@ class World:
         return loss if self.divided or self.size == 1 else loss / self.size
 
     def sum_gradients(self, parameters: Iterable[Tensor]) -> None:
-        """Add up all processes' gradients."""
-        self.sum_in_place([parameter.grad for parameter in parameters if parameter.grad is not None])
+        """Leave in parameters what all processes' gradients add up to."""
+        held = [parameter for parameter in parameters if parameter.grad is not None]
+        totals = self.totals([parameter.grad for parameter in held if parameter.grad is not None])
+        for parameter, total in zip(held, totals, strict=True):
+            parameter.grad = total
 
-    def sum_in_place(self, tensors: Sequence[Tensor]) -> None:
-        """Add up all processes' tensors; small ones share a message."""
+    def totals(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+        """What all processes' tensors add up to, by one message: many take twice as long."""
         if self.size == 1 or not tensors:
-            return
-        small = [tensor for tensor in tensors if tensor.numel() < LARGE or not tensor.is_contiguous()]
-        large = [tensor for tensor in tensors if tensor.numel() >= LARGE and tensor.is_contiguous()]
-        row = torch.cat([tensor.flatten() for tensor in small]) if small else None
+            return tensors
+        row = torch.cat([tensor.flatten() for tensor in tensors])
         with self.together():
-            together = large if row is None else [*large, row]
-            sent = [dist.all_reduce(tensor, group=self.group, async_op=True) for tensor in together]
-            for message in sent:
-                message.wait()
-        if row is not None:
-            for tensor, piece in zip(small, row.split([tensor.numel() for tensor in small]), strict=True):
-                tensor.copy_(piece.view_as(tensor))
+            dist.all_reduce(row, group=self.group)
+        pieces = row.split([tensor.numel() for tensor in tensors])
+        return [piece.view_as(tensor) for piece, tensor in zip(pieces, tensors, strict=True)]
 
     # Objects
 

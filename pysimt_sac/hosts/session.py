@@ -150,8 +150,7 @@ class Session:
         """The norm of the actor's gradient of one term of the loss alone."""
         weights = [weight for weight in self.actor.networks.parameters() if weight.requires_grad]
         gradients = torch.autograd.grad(world.own_part(term), weights, retain_graph=True, allow_unused=True)
-        found = [gradient for gradient in gradients if gradient is not None]
-        world.sum_in_place(found)
+        found = world.totals([gradient for gradient in gradients if gradient is not None])
         return float(torch.nn.utils.get_total_norm(found))
 
     def word_scores(self, batch: Batch, divided: bool) -> dict[str, float]:

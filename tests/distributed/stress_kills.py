@@ -1,4 +1,4 @@
-"""kill -9 of any process at random moments, and going on with one, two and three processes in turn.
+"""kill -9 of any process at random moments of training, and going on with one, two and three processes in turn.
 
     python -m tests.distributed.stress_kills [KILLS] [VARIANT]
 
@@ -18,31 +18,45 @@ from tests.distributed.conftest import NETWORK
 from tests.distributed.processes import differences, last_state, points, pysimt_sac, run, start, wait
 from tests.distributed.test_training import words
 
+UPDATES = 300
+
+
+def saved_update(folder: Path) -> int:
+    """The update of the last saved state; 0 if there is none."""
+    return int(last_state(folder)["progress"]["update"]) if (folder / "train_state.pt").exists() else 0
+
+
+def wait_for_update(folder: Path, update: int, children: list[int]) -> None:
+    """Until a state of this update or a later one has been saved; all processes must be working until then."""
+    while saved_update(folder) < update:
+        assert not any(os.waitpid(child, os.WNOHANG)[0] for child in children), "a process has ended by itself"
+        time.sleep(0.02)
+
 
 def main(kills: int, variant: str) -> None:
     toy = make_toy(Path(tempfile.mkdtemp()) / "toy")
     run(1, toy.folder / "out", "train", "-C", toy.config, "-s", "actor", "train.max_epochs:8", *NETWORK)
     runs = {
-        name: [*words(toy, name, variant, 300), "train.checkpoint_freq:2", "train.patience:1000"]
+        name: [*words(toy, name, variant, UPDATES), "train.checkpoint_freq:2", "train.patience:1000"]
         for name in ("calm", "stormy")
     }
-    started = time.monotonic()
     run(1, toy.folder / "out", *runs["calm"])
-    usual, rng = time.monotonic() - started, random.Random(1)
-    folders = [toy.folder / "runs" / f"toy-{name}" for name in runs]
-    for number in range(kills):
+    calm, stormy = (toy.folder / "runs" / f"toy-{name}" for name in runs)
+    rng = random.Random(1)
+    moments = sorted(rng.sample(range(2, UPDATES - 10), kills))
+    for number, moment in enumerate(moments):
         children = start(size := 1 + number % 3, pysimt_sac(*runs["stormy"]), toy.folder / "out")
-        time.sleep(5 + rng.uniform(0.05, 0.2) * usual)
+        wait_for_update(stormy, moment, children)
+        time.sleep(rng.uniform(0, 0.2))  # anywhere within an update, a validation or a save
         victim = rng.randrange(size)
         os.kill(children[victim], signal.SIGKILL)
         killed = time.monotonic()
-        statuses = wait(children)
-        saved = (folders[1] / "train_state.pt").exists() and last_state(folders[1])["progress"]["update"]
-        seconds = time.monotonic() - killed
-        print(f"killed {victim} of {size}: {statuses} after {seconds:.1f} s, saved: update {saved}", flush=True)
+        statuses, seconds = wait(children), time.monotonic() - killed
+        told = f"{statuses} after {seconds:.1f} s, saved: update {saved_update(stormy)}"
+        print(f"killed {victim} of {size}: {told}", flush=True)
     run(2, toy.folder / "out", *runs["stormy"])
-    found = differences(points(folders[1]), points(folders[0]), 1e-5)
-    found += differences(last_state(folders[1]), last_state(folders[0]), 1e-4)
+    found = differences(points(stormy), points(calm), 1e-5)
+    found += differences(last_state(stormy), last_state(calm), 1e-4)
     print("the same as the undisturbed run" if not found else found[:20])
 
 

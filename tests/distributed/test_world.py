@@ -103,6 +103,21 @@ def test_what_is_not_divided_counts_once(tmp_path):
     assert call(3, tmp_path / "out", gradient) == [6.0, 6.0, 6.0]
 
 
+def test_gradients_of_any_shape_are_added_up(tmp_path):
+    def gradients():
+        world.whole = 2
+        weights = [torch.zeros(shape, requires_grad=True) for shape in ((2, 3), (), (4,), (3, 2))]
+        weights[0].grad = torch.arange(6.0).view(3, 2).t() + world.rank  # its columns are neighbours in memory
+        weights[1].grad = torch.tensor(2.0 - world.rank)
+        weights[3].grad = torch.ones(3, 2)
+        world.sum_gradients(weights)
+        return [weight.grad for weight in weights]
+
+    for first, second, none, last in call(2, tmp_path / "out", gradients):
+        assert first.tolist() == [[1, 5, 9], [3, 7, 11]]
+        assert (float(second), none, last.tolist()) == (3.0, None, [[2, 2]] * 3)
+
+
 # Seven sentences of the replay buffer, the last of which has the longest hypothesis
 LENGTHS = torch.tensor([2, 3, 2, 4, 3, 2, 5])  # `<bos>` and `<eos>` counted
 

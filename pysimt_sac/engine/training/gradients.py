@@ -38,7 +38,7 @@ def gather_gradients(model: Any, batches: list[Any], device: torch.device, updat
         loss = loss + world.own_part(out["loss"].detach())
         minimised, n_items = minimised + world.own_part(mean.detach()), n_items + n_words
     world.sum_gradients(model.parameters())
-    world.sum_in_place([loss, minimised])
+    loss, minimised = world.totals([loss, minimised])
     if len(batches) > 1:
         gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
         torch._foreach_mul_(gradients, first / n_items)
