@@ -16,13 +16,13 @@ DONE, RESUME, TO_DO = "done", "go on", "to do"
 COST = {
     "SimultaneousNMT": 1.0,
     "MLENMT": 1.0,
-    "MIXERNMT": 1.7,
-    "SACUnsupNMT": 2.1,
-    "VineNMT": 2.5,
-    "ERACNMT": 3.8,
-    "ACNMT": 4.0,
-    "SACNMT": 4.2,
-    "REINFORCENMT": 5.0,
+    "MIXERNMT": 1.6,
+    "VineNMT": 2.3,
+    "SACUnsupNMT": 2.5,
+    "SACNMT": 3.4,
+    "ERACNMT": 4.8,
+    "ACNMT": 4.8,
+    "REINFORCENMT": 6.0,
     "MRTNMT": 10.0,
 }
 OTHER_COST = 4.0
