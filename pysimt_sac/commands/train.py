@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def train(args: argparse.Namespace) -> int:
-    """Train in one of the processes that work together, or in the only one."""
+    """Train, as one of several ranks or as the only process."""
     from pysimt_sac.engine.distributed import refuse_several
     from pysimt_sac.hosts import choice
 
@@ -63,11 +63,11 @@ def train_embedded(args: argparse.Namespace) -> int:
     from pysimt_sac.hosts.embedded import read_training
 
     level = VERBOSE if args.verbose else QUIET if args.quiet else NORMAL
-    log_to_console(level if world.leads else SILENT)
+    log_to_console(level if world.is_main else SILENT)
     device = choose_device(args.device_id)
     options, train_options, model = read_training(args.config, args.overrides)
     if args.check:
-        leads = world.leads
+        leads = world.is_main
         world.end()  # one process is enough to check
         if not leads:
             return 0
@@ -98,7 +98,7 @@ def announce(trainer: "Trainer") -> None:
     from pysimt_sac.engine.training.console import compact
     from pysimt_sac.engine.training.startup import describe_briefly, describe_resuming, describe_start
 
-    if not world.leads:
+    if not world.is_main:
         return
     if trainer.run.state is not None:
         trainer.journal.show(describe_resuming(trainer))

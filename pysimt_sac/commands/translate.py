@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def translate(args: argparse.Namespace) -> int:
-    """Translate in one of the processes that work together, or in the only one."""
+    """Translate, as one of several ranks or as the only process."""
     from pysimt_sac.engine.decoding.translation import checkpoint_to_use
     from pysimt_sac.engine.distributed import refuse_several, world
     from pysimt_sac.hosts import choice
@@ -161,15 +161,15 @@ def search_options(args: argparse.Namespace) -> "SearchOptions":
     from pysimt_sac.engine.distributed import world
 
     names = ("func", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size", "temperature", "top_k")
-    seed = world.from_first(lambda: secrets.randbelow(2**31)) if args.stochastic else args.seed
+    seed = world.broadcast_from_main(lambda: secrets.randbelow(2**31)) if args.stochastic else args.seed
     return SearchOptions(seed=seed, **{name: getattr(args, name) for name in names})
 
 
 def warn(message: str) -> None:
-    """A line on standard error; of several processes the first writes it."""
+    """A line on standard error; only rank 0 writes it."""
     from pysimt_sac.engine.distributed import world
 
-    if world.leads:
+    if world.is_main:
         print(message, file=sys.stderr, flush=True)
 
 
@@ -242,7 +242,7 @@ def translate_embedded(args: argparse.Namespace) -> int:
     from pysimt_sac.engine.distributed import world
     from pysimt_sac.engine.training.console import NORMAL, SILENT, log_to_console, logger
 
-    log_to_console(NORMAL if world.leads else SILENT)
+    log_to_console(NORMAL if world.is_main else SILENT)
     if args.model != args.named:
         logger.info(f"Translating with {args.model}")
     device = choose_device(args.device_id)

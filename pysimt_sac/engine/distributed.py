@@ -1,11 +1,11 @@
-"""Several processes that work on one run together, as `torchrun` starts them; usually there is one, and all is simple.
+"""Data parallelism over the ranks that `torchrun` starts; usually there is one rank, and everything is local.
 
-Every process reads the same batches and takes its own sentences of each: neighbours, so that the sentences of all
-processes, one after the other, are the batch. Whatever it computes is its *share*: what the shares of all processes add
-up to is what one process would have computed. Random numbers are drawn for the whole batch by everybody, and each takes
-those of its own sentences, so that a run does not depend on the number of processes.
+Every rank reads the same global batches and keeps its shard of each: a contiguous slice, so that the shards, in the
+order of their ranks, are the batch. Losses are *shares*: they add up, over all ranks, to what a single process would
+compute. Random numbers are drawn for the global batch on every rank, which keeps those of its own sentences, so that
+the outcome of a run does not depend on the number of ranks.
 
-A batch with fewer sentences than processes is not divided: all of them work on the whole of it.
+A batch with fewer sentences than ranks is not sharded: every rank computes all of it.
 """
 
 import contextlib
@@ -22,113 +22,113 @@ from torch.distributed.rendezvous import rendezvous
 from pysimt_sac.errors import UserError
 
 T = TypeVar("T")
-PATIENCE = datetime.timedelta(hours=2)  # for one process that validates, saves or loads longer than the others
+TIMEOUT = datetime.timedelta(hours=2)  # a rank may validate, save or load for longer than the others
 
 
 class World:
-    """The processes of a run, and which of them this one is.
+    """The ranks of a run, and collective operations among them.
 
-    whole: the sentences that all processes together work on now, if these are divided among them, so that numbers are
-    shares; 0 if everybody works on the same. It is set where a batch or an experience is taken up.
+    global_batch_size: sentences of the batch or experience that is being processed, if it is sharded, so that numbers
+    are shares; 0 if every rank processes the same. It is set where a batch or an experience is taken up.
     """
 
     def __init__(self) -> None:
-        self.rank, self.size, self.whole = 0, 1, 0
+        self.rank, self.size, self.global_batch_size = 0, 1, 0
         self.store: Any = None
-        self.group: Any = None  # torch's; none: all that were started
+        self.group: Any = None  # torch's process group; none: the default one
 
     @property
-    def leads(self) -> bool:
-        """Whether this process is the one that writes files and talks to people."""
+    def is_main(self) -> bool:
+        """Whether this is rank 0, which writes files and prints."""
         return self.rank == 0
 
     @property
-    def divided(self) -> bool:
-        """Whether what is worked on now is divided among the processes."""
-        return self.whole > 0
+    def sharded(self) -> bool:
+        """Whether each rank holds a part of what is being processed."""
+        return self.global_batch_size > 0
 
     # Beginning and end
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
-        """Work together with the processes that torchrun has started, if it has; of several errors one is told."""
+        """Join the process group of torchrun, if it started this process; of several ranks' errors one is reported."""
         if not several_were_started():
             yield
             return
         self.begin()
         try:
             yield
-            self.wait()
+            self.barrier()
         except BaseException as error:
-            if not self.is_first_to_tell():
+            if not self.is_first_to_report():
                 raise SystemExit(2 if isinstance(error, UserError) else 1) from error
             raise
         self.end()
 
     def begin(self) -> None:
-        """Find the other processes."""
+        """Initialise the process group."""
         try:
-            found, self.rank, self.size = next(iter(rendezvous("env://", timeout=PATIENCE)))
+            found, self.rank, self.size = next(iter(rendezvous("env://", timeout=TIMEOUT)))
             self.store = dist.PrefixStore("pysimt_sac", found)  # type: ignore[attr-defined]
-            # Numbers in host memory go by gloo, those on GPUs by nccl: counting never waits for a GPU.
+            # Tensors in host memory go by gloo, those on GPUs by nccl: counting never waits for a GPU.
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-            dist.init_process_group(backend, store=found, rank=self.rank, world_size=self.size, timeout=PATIENCE)
+            dist.init_process_group(backend, store=found, rank=self.rank, world_size=self.size, timeout=TIMEOUT)
         except (RuntimeError, ValueError) as error:
             raise UserError(f"the processes cannot find each other: {error}", "torchrun", "see its options") from error
 
     def end(self) -> None:
-        """Be alone again."""
+        """Destroy the process group: a world of one rank again."""
         if self.size > 1:
             dist.destroy_process_group()
-        self.rank, self.size, self.whole, self.store = 0, 1, 0, None
+        self.rank, self.size, self.global_batch_size, self.store = 0, 1, 0, None
 
-    def is_first_to_tell(self) -> bool:
-        """Whether no other process has told of an error; most are the same everywhere, or follow from the first."""
+    def is_first_to_report(self) -> bool:
+        """Whether no other rank has reported an error; most are the same on all ranks, or follow from the first."""
         try:
-            return bool(self.store is None or self.store.add("told", 1) == 1)
+            return bool(self.store is None or self.store.add("errors", 1) == 1)
         except RuntimeError:
             return True
 
-    def wait(self) -> None:
-        """Until all processes are here."""
-        self.agree(0)
+    def barrier(self) -> None:
+        """Wait until all ranks are here."""
+        self.all_reduce_max(0)
 
-    # What is divided
+    # Sharding
 
-    def bounds(self, n_sentences: int) -> slice:
-        """Which of so many sentences are this process's."""
+    def local_slice(self, n_sentences: int) -> slice:
+        """This rank's shard of so many sentences."""
         return slice(n_sentences * self.rank // self.size, n_sentences * (self.rank + 1) // self.size)
 
-    def divides(self, n_sentences: int) -> bool:
-        """Whether there is a sentence for every process, and more than one process."""
+    def can_shard(self, n_sentences: int) -> bool:
+        """Whether there are several ranks, and a sentence for each."""
         return 1 < self.size <= n_sentences
 
     @contextlib.contextmanager
-    def working_undivided(self) -> Iterator[None]:
-        """Inside, everybody works on the same."""
-        before, self.whole = self.whole, 0
+    def unsharded(self) -> Iterator[None]:
+        """Inside, every rank processes the same."""
+        before, self.global_batch_size = self.global_batch_size, 0
         try:
             yield
         finally:
-            self.whole = before
+            self.global_batch_size = before
 
-    def places_of_sentences(self, n_steps: int) -> tuple[Tensor, int]:
-        """`places` of all sentences' rows, sorted by time step; that is known without a message to the others."""
-        own = self.bounds(self.whole)
+    def global_rows_of_batch(self, n_steps: int) -> tuple[Tensor, int]:
+        """`global_rows` of the rows (T, B) of all sentences; known without communication."""
+        own = self.local_slice(self.global_batch_size)
         columns_B = torch.arange(own.start, own.stop)
-        rows_TB = torch.arange(n_steps).unsqueeze(1) * self.whole + columns_B
-        return rows_TB.flatten(), n_steps * self.whole
+        rows_TB = torch.arange(n_steps).unsqueeze(1) * self.global_batch_size + columns_B
+        return rows_TB.flatten(), n_steps * self.global_batch_size
 
-    def places(self, order_N: Tensor) -> tuple[Tensor, int]:
-        """Where this process's rows are among all processes' rows, and how many those are.
+    def global_rows(self, order_N: Tensor) -> tuple[Tensor, int]:
+        """The indices of this rank's rows among the rows of all ranks, and how many those are.
 
-        Rows are sorted by `order`, such as their time steps, which must not fall, then by sentence.
+        Global rows are sorted by `order`, such as their time step, then by sentence; `order` must be ascending.
         """
         order_N = order_N.cpu()
-        longest = self.largest(int(order_N[-1]) + 1 if len(order_N) else 0)
+        longest = self.global_max(int(order_N[-1]) + 1 if len(order_N) else 0)
         own_T = torch.bincount(order_N, minlength=longest)
         all_RT = [torch.empty_like(own_T) for _ in range(self.size)]
-        with self.together():
+        with self.lost_peers_named():
             dist.all_gather(all_RT, own_T, group=self.group)
         total_T = torch.stack(all_RT).sum(0)
         before_T = torch.stack([torch.zeros_like(own_T), *all_RT[: self.rank]]).sum(0)
@@ -138,117 +138,117 @@ class World:
     def draw(
         self, make: Callable[[tuple[int, int]], Tensor], n_steps: int, n_columns: int, order: Tensor | None = None
     ) -> Tensor:
-        """Random numbers (T, B) from a function of the shape, which one process would call for the whole batch.
+        """This rank's columns of random numbers (T, B) that `make` draws, from their shape, for the global batch.
 
-        order: as in `places`, if columns are not simply those of one process after those of another.
+        order: as in `global_rows`, if global columns are not simply in the order of ranks.
         """
-        if not self.divided:
+        if not self.sharded:
             return make((n_steps, n_columns))
-        places_B, total = self.places(torch.zeros(n_columns, dtype=torch.long) if order is None else order)
-        return make((self.largest(n_steps), total))[:n_steps].index_select(1, places_B)
+        places_B, total = self.global_rows(torch.zeros(n_columns, dtype=torch.long) if order is None else order)
+        return make((self.global_max(n_steps), total))[:n_steps].index_select(1, places_B)
 
-    # Numbers
+    # Sums, means and maxima
 
-    def count(self, number: int) -> int:
-        """The sum of all processes' numbers."""
-        return int(self.total(torch.tensor(number))) if self.divided else number
+    def global_count(self, number: int) -> int:
+        """The sum of all ranks' counts, if sharded."""
+        return int(self.global_sum(torch.tensor(number))) if self.sharded else number
 
-    def largest(self, number: int) -> int:
-        """The largest of all processes' numbers."""
-        return self.agree(number) if self.divided else number
+    def global_max(self, number: int) -> int:
+        """The largest of all ranks' numbers, if sharded."""
+        return self.all_reduce_max(number) if self.sharded else number
 
-    def total(self, share: Tensor) -> Tensor:
-        """What all shares add up to, without gradient."""
-        if not self.divided:
+    def global_sum(self, share: Tensor) -> Tensor:
+        """The sum of all ranks' shares, if sharded; without gradient."""
+        if not self.sharded:
             return share
         total = share.detach().clone()
-        with self.together():
+        with self.lost_peers_named():
             dist.all_reduce(total, group=self.group)
         return total
 
     def mean(self, values: Tensor, dim: int | None = None) -> Tensor:
-        """This process's share of the mean over all processes' values; 0 if there are none."""
+        """This rank's share of the mean over all ranks' values; 0 if there are none."""
         count = values.numel() if dim is None else values.size(dim)
-        if self.divided or not count:
-            return (values.sum() if dim is None else values.sum(dim)) / max(1, self.count(count))
+        if self.sharded or not count:
+            return (values.sum() if dim is None else values.sum(dim)) / max(1, self.global_count(count))
         return values.mean() if dim is None else values.mean(dim)
 
-    def agree(self, number: int) -> int:
-        """The largest of all processes' numbers, whatever is worked on."""
+    def all_reduce_max(self, number: int) -> int:
+        """The largest of all ranks' numbers, sharded or not."""
         if self.size == 1:
             return number
         largest = torch.tensor(number)
-        with self.together():
+        with self.lost_peers_named():
             dist.all_reduce(largest, dist.ReduceOp.MAX, group=self.group)
         return int(largest)
 
     # Gradients
 
     def backward(self, loss: Tensor, parameters: Iterable[Tensor]) -> None:
-        """Leave in parameters the gradient of what all processes' losses add up to."""
-        self.own_part(loss).backward()
-        self.sum_gradients(parameters)
+        """Backpropagate the sum of all ranks' losses."""
+        self.local_share(loss).backward()
+        self.all_reduce_gradients(parameters)
 
-    def own_part(self, loss: Tensor) -> Tensor:
-        """What a process adds to the sum over all; of what is not divided, everybody adds the same part."""
-        return loss if self.divided or self.size == 1 else loss / self.size
+    def local_share(self, loss: Tensor) -> Tensor:
+        """What this rank adds to the sum over all ranks; if not sharded, they all add the same part."""
+        return loss if self.sharded or self.size == 1 else loss / self.size
 
-    def sum_gradients(self, parameters: Iterable[Tensor]) -> None:
-        """Leave in parameters what all processes' gradients add up to."""
+    def all_reduce_gradients(self, parameters: Iterable[Tensor]) -> None:
+        """Replace each parameter's gradient by the sum over all ranks."""
         held = [parameter for parameter in parameters if parameter.grad is not None]
-        totals = self.totals([parameter.grad for parameter in held if parameter.grad is not None])
+        totals = self.all_reduce([parameter.grad for parameter in held if parameter.grad is not None])
         for parameter, total in zip(held, totals, strict=True):
             parameter.grad = total
 
-    def totals(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-        """What all processes' tensors add up to, by one message: many take twice as long."""
+    def all_reduce(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The sums of all ranks' tensors, sharded or not, by one message: one for each tensor takes twice as long."""
         if self.size == 1 or not tensors:
             return tensors
         row = torch.cat([tensor.flatten() for tensor in tensors])
-        with self.together():
+        with self.lost_peers_named():
             dist.all_reduce(row, group=self.group)
         pieces = row.split([tensor.numel() for tensor in tensors])
         return [piece.view_as(tensor) for piece, tensor in zip(pieces, tensors, strict=True)]
 
     # Objects
 
-    def gather(self, thing: T) -> list[T]:
-        """Every process's own, in their order."""
+    def gather(self, value: T) -> list[T]:
+        """The values of all ranks, in their order."""
         if self.size == 1:
-            return [thing]
+            return [value]
         found: list[Any] = [None] * self.size
-        with self.together():
-            dist.all_gather_object(found, thing, group=self.group)
+        with self.lost_peers_named():
+            dist.all_gather_object(found, value, group=self.group)
         return found
 
-    def gather_in_first(self, thing: T) -> list[T]:
-        """Every process's own, in the first one; nothing in the others."""
+    def gather_on_main(self, value: T) -> list[T]:
+        """The same on rank 0; an empty list on the others."""
         if self.size == 1:
-            return [thing]
-        found: list[Any] | None = [None] * self.size if self.leads else None
-        with self.together():
-            dist.gather_object(thing, found, dst=0, group=self.group)
+            return [value]
+        found: list[Any] | None = [None] * self.size if self.is_main else None
+        with self.lost_peers_named():
+            dist.gather_object(value, found, dst=0, group=self.group)
         return found or []
 
-    def from_first(self, function: Callable[[], T]) -> T:
-        """What a function returns in the first process, which alone calls it; its mistakes are everybody's, too."""
+    def broadcast_from_main(self, function: Callable[[], T]) -> T:
+        """Call a function on rank 0 only, and broadcast what it returns, or its `UserError`."""
         if self.size == 1:
             return function()
         answer: list[Any] = [None, None]
-        if self.leads:
+        if self.is_main:
             try:
                 answer[0] = function()
             except UserError as error:
                 answer[1] = error
-        with self.together():
+        with self.lost_peers_named():
             dist.broadcast_object_list(answer, src=0, group=self.group)
         if answer[1] is not None:
             raise answer[1]
         return answer[0]  # type: ignore[no-any-return]
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """Say it in words if another process is no longer there to talk to."""
+    def lost_peers_named(self) -> Iterator[None]:
+        """Turn a failed collective operation into an error for people: another rank has ended."""
         try:
             yield
         except RuntimeError as error:
@@ -257,14 +257,14 @@ class World:
 
 
 def refuse_several() -> None:
-    """For what is done by one process."""
+    """For hosts that train in a single process."""
     if world.size > 1:
         what = f"trains and translates with one process, not with {world.size}"
         raise UserError(what, "pysimt", "set PYSIMT_SAC_HOST=embedded, or start it without torchrun")
 
 
 def several_were_started() -> bool:
-    """Whether torchrun has started this process, and others."""
+    """Whether torchrun started this process, and others."""
     return dist.is_available() and dist.is_torchelastic_launched() and int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 

@@ -1,6 +1,6 @@
-"""Figures of a batch that are to be reported: of what several processes see, each keeps its share until then.
+"""Figures of a batch that are to be reported: of a sharded batch, each rank keeps its share until then.
 
-With one process, or where all work on the same, a figure is simply a number.
+With one rank, or where nothing is sharded, a figure is simply a number.
 """
 
 import math
@@ -14,7 +14,7 @@ from pysimt_sac.engine.distributed import world
 
 @dataclass(frozen=True)
 class Statistic:
-    """This process's part of a figure; `kind` says how parts become one number."""
+    """This rank's part of a figure; `kind` says how parts become one number."""
 
     kind: str
     numbers: tuple[Tensor | float, ...]
@@ -25,31 +25,31 @@ Figure = Tensor | float | Statistic
 
 def share_of(share: Tensor | float) -> Figure:
     """A figure that is the sum of all shares."""
-    return Statistic("sum", (share,)) if world.divided else share
+    return Statistic("sum", (share,)) if world.sharded else share
 
 
 def mean_of(values: Tensor) -> Figure:
-    """The mean of all processes' values."""
-    return Statistic("mean", (values.sum(), values.numel())) if world.divided else values.mean()
+    """The mean of all ranks' values."""
+    return Statistic("mean", (values.sum(), values.numel())) if world.sharded else values.mean()
 
 
 def ratio_of(part: float, whole: float) -> Figure:
     """The sum of all parts in relation to that of all wholes."""
-    return Statistic("mean", (part, whole)) if world.divided else part / whole
+    return Statistic("mean", (part, whole)) if world.sharded else part / whole
 
 
 def largest_of(values: Tensor) -> Figure:
-    """The largest of all processes' values."""
-    return Statistic("largest", (values.amax(),)) if world.divided else values.amax()
+    """The largest of all ranks' values."""
+    return Statistic("largest", (values.amax(),)) if world.sharded else values.amax()
 
 
 def spread_of(values: Tensor) -> Figure:
-    """The standard deviation of all processes' values."""
-    return Statistic("spread", moments(values)) if world.divided else values.std(correction=0)
+    """The standard deviation of all ranks' values."""
+    return Statistic("spread", moments(values)) if world.sharded else values.std(correction=0)
 
 
 def explained_variance_of(predicted: Tensor, realised: Tensor) -> Statistic:
-    """1 - Var(realised - predicted) / Var(realised) of all processes' values, not a number without variance."""
+    """1 - Var(realised - predicted) / Var(realised) of all ranks' values, not a number without variance."""
     return Statistic("explained", (*moments(realised), *moments(realised - predicted)))
 
 
@@ -79,7 +79,7 @@ FROM_SUMS: dict[str, Callable[[list[float]], float]] = {
 
 
 def combine(figures: Mapping[str, Figure]) -> dict[str, float]:
-    """All processes' figures as numbers, the same everywhere; a process may lack some. A mean over nothing is none."""
+    """All ranks' figures as numbers, the same everywhere; a rank may lack some. A mean over nothing is none."""
     own = {name: as_numbers(figure) for name, figure in figures.items()}
     found: dict[str, tuple[str, list[list[float]]]] = {}
     for part in world.gather(own):

@@ -102,7 +102,7 @@ class EngineActor(NetworkActor):
         positions_N = real_positions(reference_RB.ne(PAD).sum(0).cpu()).to(reference_RB.device, non_blocking=True)
         targets_N = reference_RB[1:].flatten().index_select(0, positions_N)
         readout_NE = self.readouts(encoded, reference_RB, positions_N)
-        n_words = world.count(len(targets_N))
+        n_words = world.global_count(len(targets_N))
         return linear_cross_entropy(self.decoder.out2prob, readout_NE, targets_N) / n_words
 
 

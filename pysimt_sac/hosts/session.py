@@ -74,7 +74,7 @@ class Session:
         self.warmup = setup.read(ActorOptions).actor_warmup
         self.health_freq = setup.read(RLOptions).health_freq
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
-        refuse_undivided(self.algorithm, setup)
+        refuse_unshardable(self.algorithm, setup)
         self.stage, self.actor_learns = "", False
         self.reported: dict[str, float] = {}  # metrics that have not been shown
         self.first_update = 0  # of the actor; before it only others learn
@@ -85,16 +85,16 @@ class Session:
         """The algorithm's loss, summed, in the form that both training loops expect."""
         self.enter(self.algorithm.stage(epoch))
         self.algorithm.metrics = {}  # of this update alone, whatever came before it or was not resumed
-        divided = world.divided  # the batch; the update may go on with an experience that is not
+        sharded = world.sharded  # the batch; the update may go on with an experience that is not
         loss = self.algorithm.update(batch, update, epoch)
         self.actor_learns = bool(loss.terms)
         if self.algorithm.collector and update % self.health_freq == 0:
             norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
-            self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch, divided)}, update)
+            self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch, sharded)}, update)
         if not loss.terms:  # a zero that is tied to no weight: the host's optimiser has nothing to do
             return {"loss": torch.zeros((), device=self.actor.device, requires_grad=True), "n_items": loss.n_items}
         self.first_update = self.first_update or update
-        return {"loss": sum(loss.terms.values()) * world.count(loss.n_items), "n_items": loss.n_items}
+        return {"loss": sum(loss.terms.values()) * world.global_count(loss.n_items), "n_items": loss.n_items}
 
     @property
     def learning(self) -> str:
@@ -132,7 +132,7 @@ class Session:
         if stage != self.stage:
             self.stage = stage
             self.log.say(f"Now learning: {stage}")
-            with world.working_undivided():  # everybody examines the same sentences
+            with world.unsharded():  # every rank examines the same sentences
                 lines = self.algorithm.begin_stage(stage)
             for line in lines:
                 self.log.say(line)
@@ -149,23 +149,23 @@ class Session:
     def gradient_norm(self, term: Tensor) -> float:
         """The norm of the actor's gradient of one term of the loss alone."""
         weights = [weight for weight in self.actor.networks.parameters() if weight.requires_grad]
-        gradients = torch.autograd.grad(world.own_part(term), weights, retain_graph=True, allow_unused=True)
-        found = world.totals([gradient for gradient in gradients if gradient is not None])
+        gradients = torch.autograd.grad(world.local_share(term), weights, retain_graph=True, allow_unused=True)
+        found = world.all_reduce([gradient for gradient in gradients if gradient is not None])
         return float(torch.nn.utils.get_total_norm(found))
 
-    def word_scores(self, batch: Batch, divided: bool) -> dict[str, float]:
+    def word_scores(self, batch: Batch, sharded: bool) -> dict[str, float]:
         """BLEU of the last sampled hypotheses and of the batch's greedy ones, filtered as in validation."""
         collector = self.algorithm.collector
         if collector is None or collector.last is None:
             return {}
         _, rollout = collector.roll_out(self.actor, batch, generator=None)
         greedy = Translations.from_ids(rollout.words_TB, batch[self.actor.target], self.actor.tokens)
-        return {"sampled_bleu": self.word_bleu(collector.last, divided), "greedy_bleu": self.word_bleu(greedy, divided)}
+        return {"sampled_bleu": self.word_bleu(collector.last, sharded), "greedy_bleu": self.word_bleu(greedy, sharded)}
 
-    def word_bleu(self, translations: Translations, divided: bool) -> float:
-        """Corpus BLEU of words, not of the units that the model sees; divided: other processes have more of them."""
+    def word_bleu(self, translations: Translations, sharded: bool) -> float:
+        """Corpus BLEU of words, not of the units that the model sees; sharded: other ranks have more of them."""
         pairs = list(zip(translations.hypotheses, translations.references, strict=True))
-        if divided:
+        if sharded:
             pairs = [pair for part in world.gather(pairs) for pair in part]
         texts = zip(*pairs, strict=True)
         hypotheses, references = (self.filters([" ".join(words) for words in text]) for text in texts)
@@ -187,7 +187,7 @@ class Session:
         self.algorithm.load_state_dict(state["algorithm"])
 
 
-def refuse_undivided(algorithm: Algorithm, setup: Setup) -> None:
+def refuse_unshardable(algorithm: Algorithm, setup: Setup) -> None:
     """Refuse algorithms and rewards of the user's own that know nothing of several processes."""
     if world.size == 1:
         return

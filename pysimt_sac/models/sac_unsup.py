@@ -166,8 +166,8 @@ def oracle_metrics(log_pi_NK: Tensor, q_NK: Tensor, support: Support) -> dict[st
 
 def mean_of_others(returns_N: Tensor, steps: Steps) -> Tensor:
     """b_t: the mean return of the other sentences that have a step t; 0 if there is none."""
-    longest = world.largest(steps.shape[0])
-    sums_T = world.total(returns_N.new_zeros(longest).index_add(0, steps.times_N, returns_N))
-    counts_T = world.total(returns_N.new_zeros(longest).index_add(0, steps.times_N, torch.ones_like(returns_N)))
+    longest = world.global_max(steps.shape[0])
+    sums_T = world.global_sum(returns_N.new_zeros(longest).index_add(0, steps.times_N, returns_N))
+    counts_T = world.global_sum(returns_N.new_zeros(longest).index_add(0, steps.times_N, torch.ones_like(returns_N)))
     others_N = counts_T[steps.times_N] - 1
     return (sums_T[steps.times_N] - returns_N) / others_N.clamp(min=1) * (others_N > 0)

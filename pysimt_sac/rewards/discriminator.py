@@ -95,10 +95,10 @@ class UnsupervisedReward:
         assert tensors.z_TB is not None
         real_TB = tensors.words_TB[1:].ne(PAD)
         words_N, z_N = tensors.words_TB[1:][real_TB], tensors.z_TB[real_TB]
-        if not world.divided:
+        if not world.sharded:
             self.choices.add(tensors.source_SB, sentences(real_TB), words_N, z_N)
             return
-        # Everybody counts everybody's choices, in the order that one process would count them in.
+        # Every rank counts all ranks' choices, in the order in which a single process would.
         keys = self.choices.keys(tensors.source_SB, sentences(real_TB), words_N)
         parts = world.gather(list(zip(real_TB.nonzero()[:, 0].tolist(), keys, z_N.tolist(), strict=True)))
         found = sorted((choice for part in parts for choice in part), key=lambda choice: choice[0])
@@ -112,8 +112,8 @@ class UnsupervisedReward:
         z_N = tensors.z_TB[real_TB]
         if self.options.discriminator == "network":
             loss = nn.functional.nll_loss(self.log_q_of_taken(tensors, learning=True), z_N)
-            if world.divided:
-                loss = loss * (len(z_N) / world.count(len(z_N)))
+            if world.sharded:
+                loss = loss * (len(z_N) / world.global_count(len(z_N)))
             self.optimizer.zero_grad()
             assert self.network is not None
             world.backward(loss, self.network.parameters())
@@ -194,7 +194,7 @@ class UnsupervisedReward:
 
 
 def plain_mean(values: Tensor) -> Figure:
-    """A mean as a number, or this process's share of it."""
+    """A mean as a number, or this rank's share of it."""
     mean = mean_of(values)
     return mean if isinstance(mean, Statistic) else float(mean)
 

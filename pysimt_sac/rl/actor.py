@@ -51,7 +51,7 @@ class PolicyAtSteps(NamedTuple):
         if not undecided or self.support is None:
             return every_N, self.support
         rows_N = every_N[self.support.valid_NK.sum(1) > 1]
-        if world.count(len(rows_N)) == 0:
+        if world.global_count(len(rows_N)) == 0:
             # A mean over no state is not a number; one over states without a choice has no gradient.
             return every_N, self.support
         return rows_N, Support(*(part[rows_N] for part in self.support))
@@ -114,7 +114,7 @@ class Actor(Protocol):
     ) -> Tensor:
         """log pi (N, A) over a given support, or over all words, at some positions of a flattened (T, B) array.
 
-        order_N: by what positions are sorted, if not by time; see `World.places`.
+        order_N: by what positions are sorted, if not by time; see `World.global_rows`.
         """
 
     def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:

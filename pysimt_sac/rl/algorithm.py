@@ -21,7 +21,7 @@ from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 class ActorLoss(NamedTuple):
     """The weighted terms of the actor's loss, each a mean over `n_items` steps. No term: the actor does not learn.
 
-    Where several processes divide a batch, a term is this one's share of the mean, and it counts its own steps.
+    Where a batch is sharded over several ranks, a term is this rank's share of the mean, and it counts its own steps.
     """
 
     terms: dict[str, Tensor]

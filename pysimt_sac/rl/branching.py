@@ -157,7 +157,7 @@ def complete(
 ) -> Tensor:
     """Whole hypotheses (T, C): the path up to a state, a word, and its continuation from the forked state.
 
-    all_greedy: path and continuations are, so that the path's own word leads to the path. order_C: see `World.places`.
+    all_greedy: path and continuations are, so that the path's own word leads to it. order_C: see `World.global_rows`.
     """
     whole_TC = path.words_TB.index_select(1, sentences_C)
     longest, every_C = int(limits_B.max()) + 1, torch.arange(len(times_C), device=times_C.device)
@@ -177,7 +177,7 @@ def complete(
         columns = open_.expand_as(rows)
         fits = rows < longest
         whole_TC[rows[fits], columns[fits]] = continued[fits]
-    elif generator and world.divided:  # the others draw
+    elif generator and world.sharded:  # the others draw
         draw_uniform(generator, 0, 0, torch.float64)
     return whole_TC
 

@@ -119,7 +119,7 @@ class Collector:
             z_TB,
             None if rewards.learned_TB is None else tensor(rewards.learned_TB),
             created_at_update=update,
-            whole=world.whole,
+            global_batch_size=world.global_batch_size,
         )
 
     def final_scores(
@@ -159,8 +159,8 @@ class Collector:
         """What an algorithm that looks ahead scores against: the references, or as a control other sentences'."""
         if not self.permute:
             return reference_RB
-        order = torch.randperm(world.count(reference_RB.size(1)), generator=self.generator)
-        if not world.divided:
+        order = torch.randperm(world.global_count(reference_RB.size(1)), generator=self.generator)
+        if not world.sharded:
             return reference_RB.index_select(1, order.to(reference_RB.device))
         whole_RB = torch.cat(world.gather(reference_RB.cpu()), 1)  # all are padded alike
         return whole_RB.index_select(1, order[own_columns(reference_RB.size(1))]).to(reference_RB.device)
@@ -189,8 +189,8 @@ class Collector:
         }
         parts = {f"reward_{name}": value for name, value in rewards.items()}
         sums = {**counts, **parts}
-        if world.divided:
-            numbers = world.total(torch.tensor(list(sums.values()), dtype=torch.float64)).tolist()
+        if world.sharded:
+            numbers = world.global_sum(torch.tensor(list(sums.values()), dtype=torch.float64)).tolist()
             sums = dict(zip(sums, numbers, strict=True))
         self.recent = [*self.recent, sums][-RECENT:]
 
@@ -238,15 +238,15 @@ def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Figure]:
 
 
 def own_columns(n_columns: int) -> slice:
-    """Where this process's columns are among those of all."""
-    places, _ = world.places(torch.zeros(n_columns, dtype=torch.long))
+    """Where this rank's columns are among those of all ranks."""
+    places, _ = world.global_rows(torch.zeros(n_columns, dtype=torch.long))
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
 def permute_at_random(rewards: Rewards, steps: list[int], generator: torch.Generator | None) -> Rewards:
-    """`permute` among the sentences of all processes."""
-    permutation = torch.randperm(world.count(len(steps)), generator=generator).tolist()
-    if not world.divided:
+    """`permute` among the sentences of all ranks."""
+    permutation = torch.randperm(world.global_count(len(steps)), generator=generator).tolist()
+    if not world.sharded:
         return permute(rewards, steps, permutation)
     parts = world.gather((rewards.potentials_TB, steps))
     longest = max(len(potentials_TB) for potentials_TB, _ in parts)

@@ -352,7 +352,7 @@ def monte_carlo_returns(experience: Experience, policy: PolicyAtSteps, gamma: fl
 def critic_metrics(q_IN: Tensor, target_N: Tensor, returns_N: Tensor, log_pi_NA: Tensor) -> dict[str, Figure]:
     """How Q compares with its targets and with the realised returns; on the device until somebody looks."""
     q_N = q_IN.amin(0)
-    explained = explained_variance_of if world.divided else losses.explained_variance
+    explained = explained_variance_of if world.sharded else losses.explained_variance
     return {
         "q": mean_of(q_N),
         "q_target": mean_of(target_N),

@@ -59,7 +59,7 @@ class Temperature:
         """Let the target entropy be the mean over the policies seen here, unless it is given."""
         if self.learned and self.observed >= 0:
             self.observed += 1
-            mean = world.total(world.mean(entropy(log_pi_NA)))
+            mean = world.global_sum(world.mean(entropy(log_pi_NA)))
             self.target.lerp_(mean.to(self.target.dtype), 1 / self.observed)
 
     def update(self, log_pi_NA: Tensor) -> None:
@@ -121,11 +121,11 @@ class FutureWeight:
     @torch.no_grad()
     def update(self, predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> None:
         """Take in held-out branches."""
-        if self.fixed is None and (n_states := world.count(len(realised_MK))):
+        if self.fixed is None and (n_states := world.global_count(len(realised_MK))):
             predicted_MK = losses.centred(predicted_IMK.amin(0), valid_MK)
             realised_MK = losses.centred(realised_MK, valid_MK)
-            self.covariance.lerp_(world.total((predicted_MK * realised_MK).sum()) / n_states, 1 - self.DECAY)
-            self.variance.lerp_(world.total(predicted_MK.square().sum()) / n_states, 1 - self.DECAY)
+            self.covariance.lerp_(world.global_sum((predicted_MK * realised_MK).sum()) / n_states, 1 - self.DECAY)
+            self.variance.lerp_(world.global_sum(predicted_MK.square().sum()) / n_states, 1 - self.DECAY)
 
     def state_dict(self) -> dict[str, Any]:
         """The running means."""

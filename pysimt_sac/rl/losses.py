@@ -5,7 +5,7 @@ number of actions an expectation sums over: the vocabulary (V), or a step's supp
 Expectations over actions are sums, never means; a loss is a mean over steps. What a loss must not train is detached
 in the loss itself: targets in the critics' loss, Q in the actor's, the policy in the temperature's.
 
-Where several processes divide a batch, a loss is this process's share of the mean over all steps (`World.mean`).
+Where a batch is sharded over several ranks, a loss is this rank's share of the mean over all steps (`World.mean`).
 """
 
 import torch
@@ -63,7 +63,7 @@ def critic_loss(q_IN: Tensor, target_N: Tensor) -> Tensor:
 def within_state_loss(predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> Tensor:
     """sum_i mean_s sum_a [(f_i(s,a) - mean_b f_i(s,b)) - (d(s,a) - mean_b d(s,b))]^2: the order of a state's words."""
     error_IMK = centred(predicted_IMK, valid_MK) - centred(realised_MK.detach(), valid_MK)
-    return error_IMK.square().sum() / max(1, world.count(len(realised_MK)))
+    return error_IMK.square().sum() / max(1, world.global_count(len(realised_MK)))
 
 
 def centred(values: Tensor, valid_MK: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ def all_action_loss(log_pi_MK: Tensor, q_MK: Tensor) -> Tensor:
     """- mean_s sum_a pi(a|s) [Q(s,a) - V(s)], V(s) = sum_b pi(b|s) Q(s,b), over M branched states; 0 without any."""
     pi_MK = log_pi_MK.exp()
     advantage_MK = q_MK - (pi_MK.detach() * q_MK).sum(-1, keepdim=True)
-    return -(pi_MK * advantage_MK.detach()).sum() / max(1, world.count(len(q_MK)))
+    return -(pi_MK * advantage_MK.detach()).sum() / max(1, world.global_count(len(q_MK)))
 
 
 def kl_divergence(log_pi_NA: Tensor, reference_log_pi_NA: Tensor) -> Tensor:
@@ -120,8 +120,8 @@ def leave_one_out(returns_BS: Tensor) -> Tensor:
 
 def leave_one_out_of_batch(returns_B: Tensor) -> Tensor:
     """The same over the other sentences of the batch, (B)."""
-    others_B = world.total(returns_B.view(1, -1).sum(-1)) - returns_B
-    return others_B / max(1, world.count(len(returns_B)) - 1)
+    others_B = world.global_sum(returns_B.view(1, -1).sum(-1)) - returns_B
+    return others_B / max(1, world.global_count(len(returns_B)) - 1)
 
 
 def baseline_loss(predicted_N: Tensor, returns_N: Tensor) -> Tensor:
@@ -134,7 +134,7 @@ def reinforce_loss(log_pi_N: Tensor, advantages_N: Tensor, n_items: int) -> Tens
 
     n_items: M; known before anything is sampled, or else the gradient would not be that of the expected R.
     """
-    return -(advantages_N.detach() * log_pi_N).sum() / world.count(n_items)
+    return -(advantages_N.detach() * log_pi_N).sum() / world.global_count(n_items)
 
 
 def mixer_losses(
@@ -144,7 +144,7 @@ def mixer_losses(
 
     sampled_N: whether a step is behind its sentence's border; before it the words are the reference's.
     """
-    cross_entropy = -log_p_N.masked_fill(sampled_N, 0.0).sum() / world.count(n_items)
+    cross_entropy = -log_p_N.masked_fill(sampled_N, 0.0).sum() / world.global_count(n_items)
     return cross_entropy, reinforce_loss(log_pi_N, advantages_N.masked_fill(~sampled_N, 0.0), n_items)
 
 
@@ -157,7 +157,7 @@ def risk_loss(log_pi_C: Tensor, returns_C: Tensor, sentences_C: Tensor, n_senten
     highest_B = sharp_C.new_full((n_sentences,), -torch.inf).scatter_reduce(0, sentences_C, sharp_C.detach(), "amax")
     weights_C = (sharp_C - highest_B[sentences_C]).exp()
     totals_B = sharp_C.new_zeros(n_sentences).index_add(0, sentences_C, weights_C)
-    return -(weights_C / totals_B[sentences_C] * returns_C.detach()).sum() / world.count(n_sentences)
+    return -(weights_C / totals_B[sentences_C] * returns_C.detach()).sum() / world.global_count(n_sentences)
 
 
 # Quality of the critics

@@ -85,7 +85,7 @@ class Experience:
     source_SB, reference_RB: as in the batch. words_TB: the rollout, `<bos> ... <eos>`, one row more than it has steps.
     potentials_TB: R_t at every step, R_T after the end. scale_B: what rewards are multiplied by.
     z_TB: the words' random labels, where a reward learns them. learned_TB: such rewards' part of the potentials.
-    branches, choices: of branched rollouts. whole: the sentences of the batch, if other processes have some of them.
+    branches, choices: of branched rollouts. global_batch_size: if sharded, of all ranks.
     """
 
     source_SB: Tensor
@@ -98,7 +98,7 @@ class Experience:
     branches: Branches | None = None
     choices: Choices | None = None
     created_at_update: int = 0
-    whole: int = 0
+    global_batch_size: int = 0
 
     @property
     def size(self) -> int:
@@ -194,25 +194,27 @@ def bytes_needed(
     return size * batch_size * per_sentence
 
 
-# Experience that is divided among processes. Behind a sentence's last step these fields keep its value there; of the
+# Sharded experience. Behind a sentence's last step these fields keep its value there; of the
 # likeliest words' probabilities there are none; all others are 0.
 KEEP_LAST = ("potentials_TB", "learned_TB")
 NO_WORD = {"choices.log_pi_TBK": -torch.inf}
 
 
-def whole_entries(entries: list[Experience]) -> list[Experience]:
-    """The experiences that processes have divided among them, whole again in the first process; none in the others."""
+def gather_entries(entries: list[Experience]) -> list[Experience]:
+    """The experiences of all ranks, joined, on rank 0; none on the others."""
     if world.size == 1:
         return entries
-    parts = world.gather_in_first([entry.tensors() for entry in entries if entry.whole])
-    if not world.leads:
+    parts = world.gather_on_main([entry.tensors() for entry in entries if entry.global_batch_size])
+    if not world.is_main:
         return []
-    wholes = (join_parts(pieces) for pieces in zip(*parts, strict=True))
-    return [dataclasses.replace(entry, **assemble(next(wholes))) if entry.whole else entry for entry in entries]
+    joined = (join_shards(pieces) for pieces in zip(*parts, strict=True))
+    return [
+        dataclasses.replace(entry, **assemble(next(joined))) if entry.global_batch_size else entry for entry in entries
+    ]
 
 
-def join_parts(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The sentences of several processes side by side, padded to the longest."""
+def join_shards(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The sentences of all shards side by side, padded to the longest."""
     sizes = [part["scale_B"].numel() for part in parts]
     joined = {name: join_field(name, [part[name] for part in parts]) for name in parts[0]}
     if "branches.sentences_M" in joined:
@@ -226,7 +228,7 @@ def join_parts(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def join_field(name: str, values: list[Tensor]) -> Tensor:
-    """One field of several processes' sentences."""
+    """One field of all shards."""
     if name.startswith("branches.") or values[0].dim() == 1:
         return torch.cat(values)
     longest = max(map(len, values))
@@ -238,14 +240,14 @@ def join_field(name: str, values: list[Tensor]) -> Tensor:
     return torch.cat([padded(value) for value in values], 1)
 
 
-def own_part(whole: Experience) -> Experience:
-    """This process's sentences of an experience."""
-    if not world.divides(whole.size):
-        return whole
-    own, tensors = world.bounds(whole.size), whole.tensors()
+def local_shard(experience: Experience) -> Experience:
+    """This rank's sentences of an experience."""
+    if not world.can_shard(experience.size):
+        return experience
+    own, tensors = world.local_slice(experience.size), experience.tensors()
     parts = {name: value[own] if value.dim() == 1 else value[:, own] for name, value in tensors.items()}
-    if whole.branches is not None:
-        sentences_M = whole.branches.sentences_M
+    if experience.branches is not None:
+        sentences_M = experience.branches.sentences_M
         mine_M = (sentences_M >= own.start) & (sentences_M < own.stop)
         parts |= {name: value[mine_M] for name, value in tensors.items() if name.startswith("branches.")}
         parts["branches.sentences_M"] = parts["branches.sentences_M"] - own.start
@@ -254,7 +256,7 @@ def own_part(whole: Experience) -> Experience:
         if name not in ("source_SB", "reference_RB") and "_TB" in name:
             parts[name] = value[: n_steps + (name == "words_TB")]
     contiguous = {name: value.clone() for name, value in parts.items()}
-    return dataclasses.replace(whole.replaced(contiguous), whole=whole.size)
+    return dataclasses.replace(experience.replaced(contiguous), global_batch_size=experience.size)
 
 
 class ReplayBuffer:
@@ -286,9 +288,9 @@ class ReplayBuffer:
         self.position = (self.position + 1) % self.size
 
     def sample(self) -> Experience:
-        """One of the stored experiences, uniformly; from now on it is what is worked on."""
+        """One of the stored experiences, uniformly; what follows (`World.sharded`) is about it."""
         place = int(torch.randint(len(self.entries), (), generator=self.generator))
-        world.whole = self.entries[place].whole
+        world.global_batch_size = self.entries[place].global_batch_size
         return self.entries[place].converted(IN_USE)
 
     def metrics(self, update: int) -> dict[str, float]:
@@ -297,8 +299,8 @@ class ReplayBuffer:
         return {"replay_fill": len(self) / self.size, "replay_age": sum(ages) / max(1, len(ages))}
 
     def state_dict(self) -> dict[str, Any]:
-        """All entries of all processes, by field: their numbers in one row, and their shapes."""
-        entries = whole_entries(self.entries)
+        """All entries of all ranks, by field: their numbers in one row, and their shapes."""
+        entries = gather_entries(self.entries)
         fields: dict[str, Any] = {}
         for name in entries[0].tensors() if entries else ():
             values = [entry.tensors()[name] for entry in entries]
@@ -312,14 +314,14 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore it, each process its own part."""
+        """Restore it, each rank its shard."""
         columns = {}
         for name, field in state["fields"].items():
             sizes = [torch.Size(shape).numel() for shape in field["shapes"]]
             pieces = field["numbers"].split(sizes)
             columns[name] = [piece.view(shape).clone() for piece, shape in zip(pieces, field["shapes"], strict=True)]
         self.entries = [
-            own_part(
+            local_shard(
                 Experience(
                     created_at_update=created, **assemble({name: column[place] for name, column in columns.items()})
                 )

@@ -126,7 +126,7 @@ def draw_uniform(
     dtype: torch.dtype = torch.float32,
     order: Tensor | None = None,
 ) -> Tensor:
-    """Random numbers (T, B) between 0 and 1; order: see `World.places`."""
+    """Random numbers (T, B) between 0 and 1; order: see `World.global_rows`."""
     make = functools.partial(torch.rand, generator=generator, dtype=dtype)
     return world.draw(make, n_steps, n_columns, order)
 
@@ -147,7 +147,7 @@ def roll_out(
     generator: on the CPU; it is asked for the same amount of random numbers whatever is drawn, and sentences that
     have ended leave the computation. None: greedy. forced_TB: words to take instead where they are not `<pad>`.
     first_B: the words in front, `<bos>` by default. trace: records the rollout. temperature: below 1 sharpens.
-    order_B: of the hypotheses, see `World.places`.
+    order_B: of the hypotheses, see `World.global_rows`.
     """
     size, longest, device = len(limits_B), int(limits_B.max()), stepper.device
     draws_TB = draw_uniform(generator, longest, size, torch.float64, order_B).to(device) if generator else None

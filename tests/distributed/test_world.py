@@ -5,7 +5,7 @@ import torch
 from pysimt_sac.engine.distributed import World, world
 from pysimt_sac.engine.statistics import combine, explained_variance_of, largest_of, mean_of, share_of, spread_of
 from pysimt_sac.rl.losses import explained_variance
-from pysimt_sac.rl.replay import Branches, Choices, Experience, join_parts, own_part
+from pysimt_sac.rl.replay import Branches, Choices, Experience, join_shards, local_shard
 from tests.distributed.processes import call
 
 
@@ -16,10 +16,10 @@ def member(rank, size):
 
 
 def test_all_sentences_are_somebodys():
-    assert [range(7)[member(rank, 3).bounds(7)] for rank in range(3)] == [range(2), range(2, 4), range(4, 7)]
-    assert member(0, 3).divides(3)
-    assert not member(0, 3).divides(2)
-    assert not member(0, 1).divides(9)
+    assert [range(7)[member(rank, 3).local_slice(7)] for rank in range(3)] == [range(2), range(2, 4), range(4, 7)]
+    assert member(0, 3).can_shard(3)
+    assert not member(0, 3).can_shard(2)
+    assert not member(0, 1).can_shard(9)
 
 
 ORDERS = ([0, 0, 1, 2], [0, 1, 1], [])  # of the rows of three processes
@@ -27,8 +27,8 @@ ORDERS = ([0, 0, 1, 2], [0, 1, 1], [])  # of the rows of three processes
 
 def test_rows_are_found_among_those_of_all(tmp_path):
     def find():
-        world.whole = 5
-        return world.places(torch.tensor(ORDERS[world.rank], dtype=torch.long))
+        world.global_batch_size = 5
+        return world.global_rows(torch.tensor(ORDERS[world.rank], dtype=torch.long))
 
     found = call(3, tmp_path / "out", find)
     # All rows: 0 0 0 | 1 1 1 | 2, in each group the first process's before the second's
@@ -38,10 +38,10 @@ def test_rows_are_found_among_those_of_all(tmp_path):
 
 def test_rows_of_sentences_are_found_without_asking():
     first, second = member(0, 2), member(1, 2)
-    first.whole = second.whole = 5
-    assert first.places_of_sentences(2)[0].tolist() == [0, 1, 5, 6]
-    assert second.places_of_sentences(2)[0].tolist() == [2, 3, 4, 7, 8, 9]
-    assert first.places_of_sentences(2)[1] == 10
+    first.global_batch_size = second.global_batch_size = 5
+    assert first.global_rows_of_batch(2)[0].tolist() == [0, 1, 5, 6]
+    assert second.global_rows_of_batch(2)[0].tolist() == [2, 3, 4, 7, 8, 9]
+    assert first.global_rows_of_batch(2)[1] == 10
 
 
 def test_numbers_are_drawn_as_for_the_whole(tmp_path):
@@ -49,7 +49,7 @@ def test_numbers_are_drawn_as_for_the_whole(tmp_path):
         return torch.arange(shape[0] * shape[1]).view(shape)
 
     def draw():
-        world.whole = 5
+        world.global_batch_size = 5
         return world.draw(make, n_steps=3 - world.rank, n_columns=1 + world.rank)
 
     found = call(2, tmp_path / "out", draw)
@@ -61,8 +61,8 @@ VALUES = torch.tensor([1.0, 2.0, 4.0, 8.0, 16.0])
 
 def test_shares_add_up(tmp_path):
     def shares():
-        world.whole = 5
-        own = VALUES[world.bounds(5)]
+        world.global_batch_size = 5
+        own = VALUES[world.local_slice(5)]
         weight = torch.tensor(3.0, requires_grad=True)
         world.backward(world.mean(weight * own), [weight])
         gradient = weight.grad
@@ -78,7 +78,13 @@ def test_shares_add_up(tmp_path):
                 **({"rare": mean_of(own)} if world.rank else {}),
             }
         )
-        return world.count(len(own)), world.largest(len(own)), float(world.total(own.sum())), float(gradient), figures
+        return (
+            world.global_count(len(own)),
+            world.global_max(len(own)),
+            float(world.global_sum(own.sum())),
+            float(gradient),
+            figures,
+        )
 
     def check(found):
         count, largest, total, gradient, figures = found
@@ -105,12 +111,12 @@ def test_what_is_not_divided_counts_once(tmp_path):
 
 def test_gradients_of_any_shape_are_added_up(tmp_path):
     def gradients():
-        world.whole = 2
+        world.global_batch_size = 2
         weights = [torch.zeros(shape, requires_grad=True) for shape in ((2, 3), (), (4,), (3, 2))]
         weights[0].grad = torch.arange(6.0).view(3, 2).t() + world.rank  # its columns are neighbours in memory
         weights[1].grad = torch.tensor(2.0 - world.rank)
         weights[3].grad = torch.ones(3, 2)
-        world.sum_gradients(weights)
+        world.all_reduce_gradients(weights)
         return [weight.grad for weight in weights]
 
     for first, second, none, last in call(2, tmp_path / "out", gradients):
@@ -148,11 +154,11 @@ def test_parts_of_an_experience_make_it_whole_again(monkeypatch):
     for rank in range(3):
         monkeypatch.setattr(world, "rank", rank)
         monkeypatch.setattr(world, "size", 3)
-        parts.append(own_part(whole))
+        parts.append(local_shard(whole))
     assert [part.size for part in parts] == [2, 2, 3]
     assert [len(part.words_TB) for part in parts] == [3, 4, 5]
-    assert all(part.whole for part in parts)
-    joined = join_parts([part.tensors() for part in parts])
+    assert all(part.global_batch_size for part in parts)
+    joined = join_shards([part.tensors() for part in parts])
     expected = whole.tensors()
     assert joined.keys() == expected.keys()
     for name, value in expected.items():

@@ -37,12 +37,12 @@ class Batch(dict[str, Tensor]):
         self.indices = indices
         self.lengths = {name: ids.ne(PAD).sum(0).cpu() for name, ids in sides.items()}
 
-    def own_part(self) -> "Batch":
-        """This process's sentences, padded as the whole batch is; from now on they are what is worked on."""
-        world.whole = self.size if world.divides(self.size) else 0
-        if not world.divided:
+    def local_shard(self) -> "Batch":
+        """This rank's sentences, padded as the global batch is; what follows (`World.sharded`) is about them."""
+        world.global_batch_size = self.size if world.can_shard(self.size) else 0
+        if not world.sharded:
             return self
-        own = world.bounds(self.size)
+        own = world.local_slice(self.size)
         return Batch({name: ids[:, own] for name, ids in self.items()}, self.indices[own])
 
     def device(self, device: torch.device) -> None:
@@ -209,8 +209,8 @@ class ParallelCorpus(Dataset[Batch]):
             return cut_by_tokens(order, self.n_predicted, self.batch_tokens)
         return cut_by_sentences(order, self.batch_size)
 
-    def own_batches(self) -> Iterator[Batch | None]:
-        """Those of the batches that are this process's to evaluate, then None until all have had as many."""
+    def local_batches(self) -> Iterator[Batch | None]:
+        """The batches that this rank evaluates, then None until all ranks have had equally many."""
         n_batches = len(self.batches())
         yield from self.loader(start=world.rank, step=world.size)
         yield from repeat(None, -(-n_batches // world.size) - len(range(world.rank, n_batches, world.size)))
@@ -222,7 +222,7 @@ class ParallelCorpus(Dataset[Batch]):
     def loader(
         self, epoch: int = 0, start: int = 0, num_workers: int = 0, pin_memory: bool = False, step: int = 1
     ) -> Iterator[Batch]:
-        """The batches of an epoch from number `start` on, or every so-manieth of them."""
+        """The batches of an epoch from number `start` on, or every `step`-th of them."""
         loader: DataLoader[Batch] = DataLoader(
             self,
             batch_size=None,

@@ -181,7 +181,7 @@ class Translator:
         """The hypotheses of all sentences, in the corpus's order."""
         results: dict[int, list[Hypothesis]] = {}
         loader, n_batches = corpus.loader(start=world.rank, step=world.size), -(-len(corpus.batches()) // world.size)
-        disable = None if progress and world.leads else True
+        disable = None if progress and world.is_main else True
         bar = tqdm(loader, total=n_batches, unit="batch", leave=False, disable=disable)
         for batch, hypotheses in self.hypotheses(bar):
             results.update(zip(batch.indices, hypotheses, strict=True))
@@ -259,8 +259,8 @@ class Translator:
             raise UserError("no such corpus file", path, todo)
 
     def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
-        """Write the translations of a split; the paths written. Of several processes the first does."""
-        if not world.leads:
+        """Write the translations of a split; the paths written. Only rank 0 writes."""
+        if not world.is_main:
             return
         best = self.best_texts(results)
         contents = {"raw": best, "filtered": self.readable(best), "n-best": list(self.n_best_lines(results))}

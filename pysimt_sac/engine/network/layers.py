@@ -123,7 +123,7 @@ class RecurrentEncoder(LowerPrecision, nn.Module):
         return states_SBC
 
 
-def refuse_undivided_dropout(options: ModelOptions, device: torch.device, where: object) -> None:
+def refuse_unshardable_dropout(options: ModelOptions, device: torch.device, where: object) -> None:
     """Refuse the one dropout that torch draws inside a layer, where several processes cannot draw it together."""
     own_layer = options.enc_type == "gru" and device.type == "cpu"
     if options.n_encoders > 1 and options.dropout_enc > 0 and not own_layer:
@@ -265,9 +265,9 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
     def readouts(self, states: States, ids_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None) -> Tensor:
         """What the output layer sees (N, E) after some positions of known sequences, flattened (T, B).
 
-        order_N: by what positions are sorted, if not by time; see `World.places`.
+        order_N: by what positions are sorted, if not by time; see `World.global_rows`.
         """
-        if order_N is None and world.divided:
+        if order_N is None and world.sharded:
             order_N = positions_N // ids_TB.size(1)
         with self.autocast(ids_TB.device):
             emb_TBE = self.get_emb(ids_TB)

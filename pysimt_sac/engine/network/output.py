@@ -172,11 +172,11 @@ class Dropout(nn.Dropout):
     def forward(self, input: Tensor, order_N: Tensor | None = None) -> Tensor:
         """Zero each value with probability p, and scale the others up.
 
-        order_N: by what the rows of a batch that is divided are sorted (`World.places`).
+        order_N: by what the rows of a sharded batch are sorted (`World.global_rows`).
         """
         if not self.training or self.p == 0:
             return input
-        if world.divided:
+        if world.sharded:
             return input * (rows_of_whole(self.keep_mask, input, order_N) / (1 - self.p))
         if input.is_cuda:
             return super().forward(input)
@@ -191,12 +191,12 @@ class Dropout(nn.Dropout):
 
 def dropout(input: Tensor, p: float) -> Tensor:
     """torch's dropout of (T, B, E)."""
-    if not (world.divided and p):
+    if not (world.sharded and p):
         return nn.functional.dropout(input, p)
     return input * (rows_of_whole(lambda shape: torch.empty(shape).bernoulli_(1 - p), input, None) / (1 - p))
 
 
 def rows_of_whole(make: Callable[[Sequence[int]], Tensor], like: Tensor, order_N: Tensor | None) -> Tensor:
-    """Random numbers, made for the rows of the whole batch, of this process's rows, (N, E) or (T, B, E)."""
-    places_N, total = world.places_of_sentences(len(like)) if order_N is None else world.places(order_N)
+    """This rank's rows, (N, E) or (T, B, E), of random numbers that are drawn for the global batch."""
+    places_N, total = world.global_rows_of_batch(len(like)) if order_N is None else world.global_rows(order_N)
     return make((total, like.size(-1))).index_select(0, places_N).view(like.shape).to(like.device)

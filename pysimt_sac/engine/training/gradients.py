@@ -22,23 +22,23 @@ def gather_gradients(model: Any, batches: list[Any], device: torch.device, updat
     """Leave in the weights the gradients of the mean loss per word of all batches, as if they were one.
 
     How many words there are is known in the end only, so that all are weighted by the first batch's until then. With
-    one batch that changes nothing, to the last bit. Several processes take their part of every batch, and add up their
-    gradients in the end.
+    one batch that changes nothing, to the last bit. Each rank computes its shard of every
+    batch; the gradients of all ranks are added up in the end.
     """
     first, n_items, loss, minimised = 0, 0, torch.zeros((), device=device), torch.zeros((), device=device)
     for batch in batches:
-        own = batch.own_part()
+        own = batch.local_shard()
         own.device(device)
         model.aux_loss.clear()
         out = model(own, uctr=update, ectr=epoch)
-        n_words = world.count(out["n_items"])
-        mean = out["loss"] / n_words + sum(model.aux_loss.values()) / (world.size if world.divided else 1)
+        n_words = world.global_count(out["n_items"])
+        mean = out["loss"] / n_words + sum(model.aux_loss.values()) / (world.size if world.sharded else 1)
         first = first or n_words
-        world.own_part(mean * (n_words / first)).backward()
-        loss = loss + world.own_part(out["loss"].detach())
-        minimised, n_items = minimised + world.own_part(mean.detach()), n_items + n_words
-    world.sum_gradients(model.parameters())
-    loss, minimised = world.totals([loss, minimised])
+        world.local_share(mean * (n_words / first)).backward()
+        loss = loss + world.local_share(out["loss"].detach())
+        minimised, n_items = minimised + world.local_share(mean.detach()), n_items + n_words
+    world.all_reduce_gradients(model.parameters())
+    loss, minimised = world.all_reduce([loss, minimised])
     if len(batches) > 1:
         gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
         torch._foreach_mul_(gradients, first / n_items)

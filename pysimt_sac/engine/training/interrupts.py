@@ -42,14 +42,14 @@ class Interrupts:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.received = number
-        if world.size > 1:  # the first process tells when it is done
+        if world.size > 1:  # rank 0 says when it is done
             return
         with contextlib.suppress(OSError, ValueError):  # not `print`: the signal may have come in the middle of one
             os.write(sys.stderr.fileno(), b"\nSaving, then stopping; a second signal stops at once.\n")
 
     def check(self) -> None:
-        """Stop here if a signal has come, to this process or to another."""
-        if received := world.agree(self.received):
+        """Stop here if a signal has come, to this rank or to another."""
+        if received := world.all_reduce_max(self.received):
             raise Interrupted(received)
 
     def interruptible(self, items: Iterable[T]) -> Iterator[T]:

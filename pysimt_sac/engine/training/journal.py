@@ -108,7 +108,7 @@ class Journal:
 
 
 class Silence(Journal):
-    """The journal of all processes but the first: nothing is told."""
+    """The journal of all ranks but 0: it writes nothing."""
 
     def __init__(self) -> None:
         self.streams, self.writer = {}, None

@@ -28,7 +28,7 @@ def find_preparation(data: dict[str, Any], sides: tuple[str, str]) -> tuple[dict
 class CheckpointKeeper:
     """Writes a run's checkpoints, with the average of the weights if there is one, and removes old ones.
 
-    Of several processes the first does; the others only keep the books.
+    Only rank 0 writes; the others record the same progress.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class CheckpointKeeper:
     def save(self, label: str) -> Path:
         """Write `EXPID-LABEL.ckpt`."""
         path = self.run.folder / f"{self.run.exp_id}-{label}.ckpt"
-        if not world.leads:
+        if not world.is_main:
             return path
         optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
         with self.average.in_place():
@@ -61,7 +61,7 @@ class CheckpointKeeper:
         link = self.run.folder / f"{self.run.exp_id}.best.{name}.ckpt"
         fresh = link.with_suffix(".new")
         best = self.progress.best[metric.name]
-        if not world.leads:
+        if not world.is_main:
             best.file = path.name
             return
         try:
@@ -80,5 +80,5 @@ class CheckpointKeeper:
         self.progress.checkpoints.append(path.name)
         while len(self.progress.checkpoints) > self.options.n_checkpoints:
             oldest = self.run.folder / self.progress.checkpoints.pop(0)
-            if world.leads:
+            if world.is_main:
                 oldest.unlink(missing_ok=True)

@@ -62,7 +62,7 @@ class Run:
 
     def begin(self) -> None:
         """From here on the folder is written to: everything that can be checked before has been."""
-        if not world.leads:
+        if not world.is_main:
             return
         remove_leftovers(self.folder)
         if self.restart:
@@ -94,14 +94,14 @@ def run_folder(options: Options, suffix: str) -> Path:
 
 
 def open_run(options: Options, suffix: str = "", restart: bool = False, host: str = "embedded") -> Run:
-    """Open a run for all processes; the first of them alone has the folder's lock, and reads what is in it."""
+    """Open a run for all ranks; rank 0 alone has the folder's lock, and reads what is in it."""
     opened: list[Run] = []
 
     def open_and_describe() -> dict[str, Any]:
         opened.append(run := lock_run(options, suffix, restart, host))
         return {"folder": run.folder, "exp_id": run.exp_id, "state": run.state, "remark": run.remark}
 
-    described = world.from_first(open_and_describe)
+    described = world.broadcast_from_main(open_and_describe)
     return opened[0] if opened else Run(**described)
 
 

@@ -16,7 +16,7 @@ import torch
 from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights, save_state, state_fits
 from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.distributed import world
-from pysimt_sac.engine.network.layers import refuse_undivided_dropout
+from pysimt_sac.engine.network.layers import refuse_unshardable_dropout
 from pysimt_sac.engine.network.preparation import build_layers, is_out_of_memory, memory_named, prepare_weights
 from pysimt_sac.engine.training.average import WeightAverage
 from pysimt_sac.engine.training.console import ALWAYS, Columns, compact, progress_bar
@@ -53,7 +53,7 @@ class Trainer:
             self.progress = (
                 Progress.from_dict(state["progress"])
                 if state
-                else Progress(seed=options.seed or world.from_first(draw_seed))
+                else Progress(seed=options.seed or world.broadcast_from_main(draw_seed))
             )
         model.opts.train["seed"] = self.progress.seed  # batches are drawn with it, and checkpoints name it
         fix_seeds(self.progress.seed)
@@ -64,7 +64,7 @@ class Trainer:
             raise UserError(what, run.folder, "undo that, or start over with --restart")
         self.files = files_of_run(model.opts.to_dict())
         if world.size > 1:
-            refuse_undivided_dropout(model.options, device, model.opts.filename)
+            refuse_unshardable_dropout(model.options, device, model.opts.filename)
         build_layers(model)
         self.notes = prepare_weights(model, options, fresh=state is None)
         with memory_named(device, "use a smaller model or another device"):
@@ -88,12 +88,12 @@ class Trainer:
             self.restore(state)
         # All that can be known has been tried: from here on the run's folder is written to.
         board = Path(options.tensorboard_dir) / run.subfolder / run.exp_id if options.tensorboard_dir else None
-        if board and world.leads:
+        if board and world.is_main:
             make_folder(board)
         run.begin()
         position = state["journal"] if state else None
         self.journal = (
-            Journal(run.folder, run.exp_id, board, position, self.progress.update) if world.leads else Silence()
+            Journal(run.folder, run.exp_id, board, position, self.progress.update) if world.is_main else Silence()
         )
         try:
             if state is None:
@@ -132,7 +132,7 @@ class Trainer:
             "random": random_states(),
             "journal": self.journal.position(),
         }
-        if world.leads:
+        if world.is_main:
             save_state(self.run.folder, state)
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -343,7 +343,7 @@ class Trainer:
     def revert_to_best(self, metric: str) -> None:
         """Go on from the weights of the best validation, which are averages if there is an average."""
         path = self.run.folder / self.progress.best[metric].file
-        load_weights(self.model, world.from_first(lambda: load_checkpoint(path).weights), path)
+        load_weights(self.model, world.broadcast_from_main(lambda: load_checkpoint(path).weights), path)
         self.average.restart()
         self.journal.show(f"Went back to the weights of {path.name}")
 

@@ -55,7 +55,7 @@ class Validator:
                 scores.update({metric.name: metric.score for metric in loss})
             if self.translates:
                 hypotheses = self.filters(self.translate(interruptible))
-                scores.update(world.from_first(lambda: self.scores_of(hypotheses)))
+                scores.update(world.broadcast_from_main(lambda: self.scores_of(hypotheses)))
         finally:
             self.model.train()
         for name, score in scores.items():
@@ -70,8 +70,8 @@ class Validator:
         return {name: float(metric.compute(hypotheses, self.references)) for name, metric in scored.items()}
 
     def batches(self, corpus: ParallelCorpus, interruptible: Interruptible, description: str) -> Iterator[Batch]:
-        """This process's batches of a corpus on the device, with a progress bar."""
-        bar = progress_bar(corpus.own_batches(), total=-(-len(corpus.batches()) // world.size), desc=description)
+        """This rank's batches of a corpus on the device, with a progress bar."""
+        bar = progress_bar(corpus.local_batches(), total=-(-len(corpus.batches()) // world.size), desc=description)
         for batch in interruptible(bar):
             if batch is not None:
                 batch.device(self.device)
