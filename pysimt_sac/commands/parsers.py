@@ -7,7 +7,7 @@ when it is asked for, so that `--help` answers at once.
 import argparse
 import importlib
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pysimt_sac import __version__
 
@@ -42,6 +42,22 @@ COMMANDS: dict[str, Command] = {
 }
 
 
+class CommandParser(argparse.ArgumentParser):
+    """The parser of a command. Flags may stand before, between and after its other arguments."""
+
+    intermixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's; `parse_known_intermixed_args`, which does the work, calls it in turn."""
+        if self.intermixing or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self.intermixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self.intermixing = False
+
+
 def command_module(name: str) -> str:
     """The module behind a sub-command."""
     return f"pysimt_sac.commands.{name.replace('-', '_')}"
@@ -53,7 +69,7 @@ def build_parser(program: str, commands: dict[str, Command], chosen: Collection[
         prog=program, description="Train and use translation models, by maximum likelihood and by reinforcement."
     )
     parser.add_argument("--version", action="version", version=f"{program} (pysimt_sac {__version__})")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
     for name, command in commands.items():
         subparser = subparsers.add_parser(name, help=command.help, description=command.help)
         if name in chosen:

@@ -1,5 +1,6 @@
 """`pysimt-sac config`: a configuration with all that it includes, as one plain file."""
 
+import json
 import re
 import subprocess
 import sys
@@ -60,6 +61,13 @@ def test_the_command_prints_a_usable_configuration(write, capsys, tmp_path):
         read_config(*words).to_dict() for words in ((tmp_path / "printed.conf",), (path, ["train.lr:0.7"]))
     )
     assert printed | {"filename": ""} == read | {"filename": ""}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2)])
+def test_flags_may_stand_anywhere(write, capsys, order):
+    words = [write(base=BASE), "train.lr:0.7", "train.seed:5", "--json"]
+    status, text, _ = config_command(capsys, *(words[place] for place in order))
+    assert (status, json.loads(text)["train"]["lr"], json.loads(text)["train"]["seed"]) == (0, 0.7, 5)
 
 
 def test_a_file_that_others_include_can_be_printed_though_it_is_not_complete(write, capsys):
