@@ -151,7 +151,9 @@ class SAC(Algorithm):
         if self.options.kl_weight:
             with torch.no_grad():
                 log_pi_0_NA = self.pretrained.policy_on(self.pretrained.encode(batch), *states)
-            terms["kl"] = self.options.kl_weight * losses.kl_divergence(log_pi_NA, log_pi_0_NA)
+            kl = losses.kl_divergence(log_pi_NA, log_pi_0_NA)
+            self.metrics["kl"] = share_of(kl.detach())
+            terms["kl"] = self.options.kl_weight * kl
         return terms
 
     def stage(self, epoch: int) -> str:

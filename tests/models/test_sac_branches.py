@@ -241,3 +241,5 @@ def test_it_is_measured_from_the_actor_that_training_began_with_resumed_or_not(t
     norms = points(folder, "rl_gradient_kl")
     assert norms[1] < 1e-5  # at the actor itself; it is far from random weights, or from what it is later
     assert min(norms[update] for update in (2, 3, 4)) > 1e-2
+    divergences = points(folder, "rl_kl")
+    assert abs(divergences[1]) < 1e-6 < 1e-4 < min(divergences[update] for update in (2, 3, 4))
