@@ -11,7 +11,7 @@ from pysimt_sac.engine.distributed import world
 
 @dataclass(frozen=True)
 class Gathered:
-    """What the batches of an update told: the summed loss, all that was minimised, and the number of words."""
+    """Sums over the batches of an update: the loss, all that was minimised, and the number of words."""
 
     loss: Tensor
     minimised: Tensor

@@ -27,7 +27,7 @@ class Pace:
 
 
 class Stopwatch:
-    """Adds the time that passes to the books of a run, so that it goes on where a resumed run left it."""
+    """Adds elapsed time to the progress of a run, which goes on counting when it is resumed."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress, self.last = progress, time.monotonic()

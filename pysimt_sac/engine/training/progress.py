@@ -23,7 +23,7 @@ class Best:
 
 @dataclass
 class Progress:
-    """The books of a run."""
+    """The counters and scores of a run."""
 
     seed: int = 0
     epoch: int = 1
@@ -69,7 +69,7 @@ class Progress:
         }
 
     def end_epoch(self) -> float:
-        """Close an epoch's books; its mean loss per word."""
+        """Go on to the next epoch; the mean loss per word of this one."""
         mean = self.epoch_loss / max(1, self.epoch_items)
         self.train_loss.append(mean)
         self.epoch, self.batch, self.epoch_loss, self.epoch_items = self.epoch + 1, 0, 0.0, 0

@@ -275,7 +275,7 @@ class Trainer:
         self.bar.set_postfix_str(f"whole run: {self.time_left()}", refresh=False)
 
     def end_epoch(self) -> None:
-        """Close the epoch's books, and validate if that is due now."""
+        """Log the epoch's mean loss, and validate if that is due now."""
         progress, epoch = self.progress, self.progress.epoch
         progress.epoch_loss = self.epoch_loss.item()
         mean = progress.end_epoch()
