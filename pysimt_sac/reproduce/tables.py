@@ -17,9 +17,10 @@ STARS = f"± standard deviation over runs; * p <= {SIGNIFICANT} against the base
 
 
 def title_of(results: Results) -> str:
-    """`Multi30K, en-de`."""
+    """`Multi30K, EN-DE`; whether there is but one run of each system, so that nothing is known about other seeds."""
     pair = f", {results['pair'].upper()}" if "-" in results["pair"] else ""
-    return f"{results['title']}{pair}" + (", short runs" if results["short"] else "")
+    single = ", one seed" if all(len(system["runs"]) == 1 for system in results["systems"]) else ""
+    return f"{results['title']}{pair}{single}" + (", short runs" if results["short"] else "")
 
 
 def tables_page(results: Results) -> str:
@@ -99,14 +100,13 @@ def commit_name(run: Results) -> str:
 
 
 def curves_text(results: Results) -> str:
-    """The validation curves by the first metric, of one run of each system."""
-    rows = []
+    """The validation curves of all runs, by the first metric."""
+    rows: list[tuple[str, ...]] = []
     for system in results["systems"]:
-        run = system["runs"][0]
-        metric = next(iter(run["best"]), "")
-        points = run["validation"].get(metric, [])
-        shown = ", ".join(f"{value:.1f} ({update:.0f})" for update, value in points)
-        rows.append((system["name"], f"seed {run['seed']}", shown or ABSENT))
+        for number, run in enumerate(system["runs"]):
+            points = run["validation"].get(next(iter(run["best"]), ""), [])
+            shown = ", ".join(f"{value:.1f} ({update:.0f})" for update, value in points)
+            rows.append(("" if number else system["name"], f"seed {run['seed']}", shown or ABSENT))
     table = Table(("system", "run", "validation (after update)"), tuple(rows), left=3)
     return as_markdown(table)
 

@@ -8,7 +8,7 @@ import pytest
 from pysimt_sac.cli import main_sac
 from pysimt_sac.errors import UserError
 from pysimt_sac.reproduce.results import read_results, update_of
-from pysimt_sac.reproduce.tables import spread, tables_page
+from pysimt_sac.reproduce.tables import spread, tables_page, title_of
 
 
 def score(system, runs, difference=None, p=1.0, identical=False):
@@ -74,6 +74,11 @@ def test_mean_and_standard_deviation():
     assert spread([1.0]) == "1.0"
 
 
+def test_a_title_says_that_there_is_one_seed(results):
+    results["systems"][0]["runs"].pop()
+    assert title_of(results) == "Multi30K, EN-DE, one seed"
+
+
 def test_all_tables(results):
     lines = tables_page(results).splitlines()
     assert lines[0] == "# Multi30K, EN-DE"
@@ -81,6 +86,7 @@ def test_all_tables(results):
     assert f"| MLE | mle | - | 2 | 100, 90 | 37.50±0.71 | 50, 50 | 2 h 00 min | {commits[0]} |" in lines
     assert rf"| SAC BLEU | sac\_bleu | MLE | 1 | 100 | 39.25 | 50 | 2 h 00 min | {commits[1]} |" in lines
     assert "| MLE | seed 1 | 30.0 (0), 37.0 (50) |" in lines
+    assert "|  | seed 2 | 30.0 (0), 38.0 (50) |" in lines
     assert "| en-de | MLE | paper | 38.5 |" in lines
     assert "|  | MLE | own, 2 runs | 38.5±0.7 |" in lines
     assert "| 2016 (1000) | MLE | 2 | 38.5±0.7 | 42.5±0.7 | 1.015 | - | - | - | - |" in lines
