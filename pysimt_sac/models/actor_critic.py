@@ -18,7 +18,8 @@ from pysimt_sac.rl.actor import policy_at_steps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.branching import support_rewards
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, TargetNetwork, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.critic import CriticEnsemble, TargetNetwork, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.critic_options import CriticOptions
 from pysimt_sac.rl.diagnostics import gate_lines
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 

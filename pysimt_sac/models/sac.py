@@ -22,7 +22,8 @@ from pysimt_sac.rl.actor import PolicyAtSteps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_experience, evaluate_policy, known_rewards
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import Clip, CriticEnsemble, CriticOptions, TargetNetwork, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.critic import Clip, CriticEnsemble, TargetNetwork, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.critic_options import CriticOptions
 from pysimt_sac.rl.diagnostics import gate_lines
 from pysimt_sac.rl.estimators import FutureWeight, Temperature
 from pysimt_sac.rl.replay import Experience, ReplayBuffer

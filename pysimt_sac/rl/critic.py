@@ -1,4 +1,4 @@
-"""Critics: Q(s, a) with target networks, what they learn from and when.
+"""Critics: Q(s, a), their target networks, what they learn from, and their step.
 
 A critic has the actor's architecture, but encodes the *reference*, and its output layer is linear. Q(s, a) is the sum
 of V(s), a part of its own, and of what the word adds: otherwise the words' weights would have to carry the state's
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from pysimt_sac.engine.checkpoint import load_state, state_fits
-from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, option
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions
 from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
@@ -28,6 +28,7 @@ from pysimt_sac.engine.statistics import Figure, explained_variance_of, largest_
 from pysimt_sac.errors import UserError
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import PolicyAtSteps
+from pysimt_sac.rl.critic_options import CriticOptions
 from pysimt_sac.rl.estimators import FutureWeight
 from pysimt_sac.rl.policy import Support, entropy
 from pysimt_sac.rl.replay import Branches, Experience
@@ -35,21 +36,6 @@ from pysimt_sac.rl.rollout import Steps
 from pysimt_sac.rl.setup import Setup
 
 M = TypeVar("M", bound=nn.Module)
-ALONE, WITH_ACTOR = "critics alone", "actor and critics"  # stages
-
-
-class Stage(NamedTuple):
-    """What learns in an epoch, and how the critics do."""
-
-    name: str
-    trains_actor: bool
-    critic_lr: float
-    target: str  # the critics': `td`, `mc` or `branch`
-
-    @property
-    def monte_carlo(self) -> bool:
-        """Whether the critics' targets are Monte Carlo returns, not bootstrapped."""
-        return self.target != "td"
 
 
 class Clip(NamedTuple):
@@ -57,54 +43,6 @@ class Clip(NamedTuple):
 
     bounds: tuple[float, float]
     max_steps: int
-
-
-@dataclasses.dataclass(frozen=True)
-class CriticOptions:
-    """The keys of `[model]` that all models with critics have."""
-
-    gamma: float = option(1.0, "discount factor", minimum=0, maximum=1)
-    support: int = option(32, "sum over this many likeliest words and the taken one; 0: over all words", minimum=0)
-    support_least: float = option(
-        0.01, "`support`: leave out words less likely than this; their Q is untrained", minimum=0, below=1
-    )
-    critic_lr: float = option(0.0003, "the critics' learning rate beside the actor", above=0)
-    critic_beta1: float = option(0.9, "beta1 of the critics' Adam", minimum=0, below=1)
-    critic_target: str = option(
-        "td",
-        "the critics' targets beside the actor: bootstrapped (`td`) or Monte Carlo returns (`mc`), which show at once "
-        "what a hypothesis's end costs; those of branched states only (`branch`)",
-        choices=("td", "mc", "branch"),
-    )
-    known_reward: bool = option(
-        False, "Q(s,a) = r(s,a) + f(s,a): compute the reward of every word, and let the critics learn the future f only"
-    )
-    critic_gclip: float = option(5.0, "clip the critics' gradient at this norm", above=0)
-    critic_init: str = option("actor", "where the critics' embeddings and decoder start", choices=("actor", "random"))
-    critics_from: str = option("", "folder of a run whose critics to start from, such as one that stopped at the gate")
-    critic_pretrain_epochs: int = option(5, "epochs in which the critics learn alone", minimum=0)
-    critic_pretrain_lr: float = option(0.001, "the critics' learning rate while they learn alone", above=0)
-    critic_pretrain_target: str = option("mc", "the critics' targets while they learn alone", choices=("mc", "td"))
-    gate_sentences: int = option(
-        256, "validation sentences on which the critics are examined before the actor follows them; 0: none", minimum=0
-    )
-
-    @property
-    def support_of_step(self) -> tuple[int, float]:
-        """k and least of `rl.policy.find_support`."""
-        return self.support, self.support_least
-
-    def stage(self, epoch: int) -> Stage:
-        """The critics alone for `critic_pretrain_epochs`, then actor and critics."""
-        if epoch <= self.critic_pretrain_epochs:
-            return Stage(ALONE, False, self.critic_pretrain_lr, self.critic_pretrain_target)
-        return Stage(WITH_ACTOR, True, self.critic_lr, self.critic_target)
-
-    def refuse_branch_target(self) -> None:
-        """For algorithms, or settings of them, without branched rollouts."""
-        if self.critic_target == "branch":
-            todo = "use SACNMT with branch_states above 0, or critic_target: mc"
-            raise UserError("there are no branched states to learn from", "[model] critic_target: branch", todo)
 
 
 class Critic(nn.Module):

@@ -17,7 +17,8 @@ from pysimt_sac.engine.data.vocabulary import EOS, PAD
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import Actor, PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import WITH_ACTOR, CriticEnsemble, monte_carlo_returns
+from pysimt_sac.rl.critic import CriticEnsemble, monte_carlo_returns
+from pysimt_sac.rl.critic_options import WITH_ACTOR
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Steps
 from pysimt_sac.rl.setup import Setup
