@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     whole = Whole(matrix, request, console.tell, console.show)
     adoption = Adoption(args.adopt, args.adopt_commit, whole.stamps, console.tell) if args.adopt else None
     if args.plan:
-        print("\n".join(whole.plan()))
+        print("\n".join(whole.plan(adoption)))
         return 0
     with own_folder(request.out):
         if adoption:

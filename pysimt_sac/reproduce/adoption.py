@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,35 +99,48 @@ class Adoption:
             paths = sorted(path.parent.resolve() for pattern in patterns for path in folder.glob(pattern))
             self.candidates += [Candidate(path) for path in paths if self.stamps.root.resolve() not in path.parents]
 
-    def take_over(self, trainings: Sequence[Training], done: dict[str, Stamp]) -> None:
-        """Copy what fits into the place of a training that is not done, and stamp it."""
-        actors = {step.key: step for step in trainings}
+    def find(self, trainings: Sequence[Training], done: Mapping[str, Stamp]) -> dict[str, Candidate]:
+        """The run to take over for each training that is not done, by the training's id; say why others are not."""
+        found: dict[str, Candidate] = {}
+        by_key = {step.key: step for step in trainings}
         for training in trainings:
-            actor = actors.get(training.config["start"])
-            if training.id in done or (actor and actor.id not in done) or is_locked(training.folder):
+            if training.id in done or is_locked(training.folder):
+                continue
+            actor = by_key.get(training.config["start"])
+            taken = found.get(actor.id) if actor else None
+            start = taken.folder if taken else actor.folder if actor and actor.id in done else None
+            if actor and start is None:
                 continue
             for candidate in self.candidates:
-                found = candidate.differences(training)
-                found = found or ([] if self.same_actor(candidate, actor) else ["started from another actor"])
-                candidate.remember(training, found)
-                if not found:
-                    done[training.id] = self.copy(candidate, training)
-                    self.tell(f"taken over: {training.title}, from {candidate.folder}")
+                reasons = candidate.differences(training)
+                reasons = reasons or ([] if self.same_actor(candidate, start) else ["started from another actor"])
+                candidate.remember(training, reasons)
+                if not reasons:
+                    found[training.id] = candidate
                     break
         for candidate in self.candidates:
             if candidate.nearest and candidate.reasons:
                 shown = "; ".join(candidate.reasons[:SHOWN]) + " ..." * (len(candidate.reasons) > SHOWN)
                 self.tell(f"not taken over: {candidate.folder}, nearest to {candidate.nearest}: {shown}")
                 candidate.nearest = ""  # told
+        return found
 
-    def same_actor(self, candidate: Candidate, actor: Training | None) -> bool:
-        """Whether a run started from the weights of an actor."""
+    def take_over(self, trainings: Sequence[Training], done: dict[str, Stamp]) -> None:
+        """Copy what fits into the place of a training that is not done, and stamp it."""
+        found = self.find(trainings, done)
+        for training in trainings:
+            if candidate := found.get(training.id):
+                done[training.id] = self.copy(candidate, training)
+                self.tell(f"taken over: {training.title}, from {candidate.folder}")
+
+    def same_actor(self, candidate: Candidate, start: Path | None) -> bool:
+        """Whether a run started from the weights of the actor in this folder, or both from none."""
         named = candidate.state["config"]["train"].get("pretrained_file")
-        if actor is None or not named:
-            return actor is None and not named
+        if start is None or not named:
+            return start is None and not named
         try:
             metric = read_section(TrainOptions, candidate.state["config"]["train"], named).eval_metrics[0]
-            theirs, ours = (weights_digest(find_checkpoint(place, metric)) for place in (named, actor.folder))
+            theirs, ours = (weights_digest(find_checkpoint(place, metric)) for place in (named, start))
         except UserError:
             return False  # its actor is gone
         return theirs == ours

@@ -3,7 +3,8 @@
 import heapq
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from pysimt_sac.engine.training.pace import in_words
 from pysimt_sac.reproduce.matrix import Matrix
@@ -11,7 +12,7 @@ from pysimt_sac.reproduce.runner import Runner, Running, updates_made
 from pysimt_sac.reproduce.stamps import Stamp
 from pysimt_sac.reproduce.steps import Step, Training, Translating
 
-DONE, RESUME, TO_DO = "done", "go on", "to do"
+DONE, TAKE_OVER, RESUME, TO_DO = "done", "take over", "go on", "to do"
 # An update of each algorithm in updates of maximum likelihood (benchmarks/README.md), validations left out.
 COST = {
     "SimultaneousNMT": 1.0,
@@ -31,11 +32,15 @@ PREPARING, SCORING = 60.0, 30.0  # seconds, until measured
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates from what has been measured in finished steps, else from the matrix's assumptions."""
+    """Estimates from what has been measured in finished steps, else from the matrix's assumptions.
+
+    elsewhere: finished runs that will be taken over, by the step's id.
+    """
 
     matrix: Matrix
     steps: Sequence[Step]
     done: Mapping[str, Stamp]
+    elsewhere: Mapping[str, Path] = field(default_factory=dict)
 
     def seconds_per_update(self, training: Training) -> tuple[float, str]:
         """Of a training, and where the number comes from."""
@@ -56,7 +61,7 @@ class Estimator:
 
     def seconds(self, step: Step) -> tuple[float, str]:
         """How long a step still takes at most, and where the number comes from."""
-        if step.id in self.done:
+        if step.id in self.done or step.id in self.elsewhere:
             return 0.0, ""
         if isinstance(step, Training):
             pace, source = self.seconds_per_update(step)
@@ -74,9 +79,11 @@ class Estimator:
         return (PREPARING if step.id.startswith("prepare") else SCORING), "assumed"
 
     def status(self, step: Step) -> str:
-        """Done, to go on, or to do."""
+        """Done, to take over, to go on, or to do."""
         if step.id in self.done:
             return DONE
+        if step.id in self.elsewhere:
+            return TAKE_OVER
         return RESUME if isinstance(step, Training) and updates_made(step.folder) else TO_DO
 
 
@@ -128,6 +135,8 @@ def describe_step(estimator: Estimator, step: Step, seconds: float, source: str)
         stamp = estimator.done[step.id]
         taken = f" from {stamp.told['adopted']}" if "adopted" in stamp.told else ""
         return f"done in {in_words(stamp.seconds)}{taken}"
+    if status == TAKE_OVER:
+        return f"{status}, from {estimator.elsewhere[step.id]}"
     told = f"{status:6} at most {in_words(seconds)} ({source})"
     if isinstance(step, Training):
         made = updates_made(step.folder)

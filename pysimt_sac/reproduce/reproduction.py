@@ -1,7 +1,7 @@
 """A whole reproduction: plan, prepare, train, translate, score, tables; stopped anywhere, it goes on from there."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,24 +52,35 @@ class Whole:
         found = {step.id: self.stamps.read(step.id) for step in steps if step.id not in self.runner.done}
         self.runner.done.update({name: stamp for name, stamp in found.items() if stamp})
 
-    def estimator(self) -> Estimator:
-        """Estimates by what is done now."""
-        return Estimator(self.matrix, self.steps, self.runner.done)
+    def estimator(self, elsewhere: Mapping[str, Path] | None = None) -> Estimator:
+        """Estimates by what is done now, here or elsewhere."""
+        return Estimator(self.matrix, self.steps, self.runner.done, elsewhere or {})
 
     def show_progress(self, runner: Runner) -> None:
         """Offer the line that says how far everything is."""
         self.show(lambda: describe_progress(self.estimator(), runner, self.steps))
 
-    def plan(self) -> list[str]:
-        """The plan, and what the tables will lack."""
+    def plan(self, adoption: Adoption | None = None) -> list[str]:
+        """The plan, with the runs that an adoption would take over, and what the tables will lack."""
+        notes, elsewhere = [*self.corpus.missing, *self.metrics.missing], {}
+        if adoption and self.is_prepared():
+            found = adoption.find(self.work.trainings, self.runner.done)
+            elsewhere = {name: candidate.folder for name, candidate in found.items()}
+        elif adoption:
+            notes.append("runs can be taken over when the corpus has been prepared")
         n_tests, n_baselines = len(self.matrix.data.tests), len(self.matrix.scoring.baselines)
         scoring = SCORING * n_baselines * (n_tests + 2) + SCORING
-        lines = describe(self.estimator(), self.steps, self.request.jobs, scoring)
-        return lines + [f"note: {line}" for line in (*self.corpus.missing, *self.metrics.missing)]
+        lines = describe(self.estimator(elsewhere), self.steps, self.request.jobs, scoring)
+        return lines + [f"note: {line}" for line in notes]
+
+    def is_prepared(self) -> bool:
+        """Whether the text to train on is there."""
+        needed = {name for training in self.work.trainings for name in training.after}
+        return all(step.id in self.runner.done for step in self.work.preparations if step.id in needed)
 
     def take_over(self, adoption: Adoption) -> None:
-        """Take over runs, if the corpus that they must have been trained on is there."""
-        if all(step.id in self.runner.done for step in self.work.preparations):
+        """Take over runs, if the text that they must have been trained on is there."""
+        if self.is_prepared():
             adoption.take_over(self.work.trainings, self.runner.done)
 
     def run(self, adoption: Adoption | None, train: bool = True) -> Results:

@@ -9,6 +9,7 @@ from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.config.parser import check_config, read_config
 from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.reproduce.adoption import Adoption, ends_there
+from pysimt_sac.reproduce.plan import Estimator, describe
 from pysimt_sac.reproduce.stamps import Stamps
 from pysimt_sac.reproduce.steps import Training
 
@@ -63,6 +64,19 @@ def test_an_actor_and_what_started_from_it(elsewhere, moved):
     assert list(actor.folder.glob("*.best.bleu.ckpt"))
     assert not (actor.folder / ".lock").exists()
     assert Stamps(moved / "out").read("train-mle") == stamp
+
+
+def test_a_plan_finds_the_same_and_copies_nothing(elsewhere, moved):
+    actor = training(moved, "mle", "train.max_epochs:1")
+    follower = more(moved, actor)
+    (moved / "out").mkdir()
+    found = Adoption([elsewhere.folder], "", Stamps(moved / "out"), print).find([actor, follower], {})
+    assert found["train-mle"].folder == elsewhere.run_folder.resolve()
+    assert found["train-more"].folder.name == "toy-more"
+    assert not actor.folder.exists()
+    lines = describe(Estimator(None, [actor, follower], {}, {"train-mle": elsewhere.run_folder}), [actor], 1, 10.0)
+    assert lines[0] == f"  mle  take over, from {elsewhere.run_folder}"
+    assert "at most 10 s of work are left" in lines[-1]
 
 
 @pytest.mark.parametrize("override", ["train.seed:2", "train.max_epochs:2", "train.lr:0.02", "model.emb_dim:9"])
