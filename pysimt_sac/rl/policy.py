@@ -36,9 +36,10 @@ def find_support(scores_NV: Tensor, taken: Tensor, k: int, least: float = 0.0) -
     if least > 0:
         valid_NK = (scores_NK - choices_NV.logsumexp(-1, keepdim=True)).exp() >= least
     for word_N in taken_NM.unbind(1):  # each gets a place of its own, unless it is there already
-        word_N1 = word_N.unsqueeze(1)
-        same_NK = words_NK == word_N1
-        valid_NK = torch.cat((valid_NK | same_NK, (~same_NK.any(1) & word_N.ne(PAD)).unsqueeze(1)), 1)
+        word_N1, is_word_N1 = word_N.unsqueeze(1), word_N.ne(PAD).unsqueeze(1)
+        same_NK = (words_NK == word_N1) & is_word_N1
+        first_NK = same_NK & (same_NK.cumsum(1) == 1)  # one place counts, also if the word was taken twice
+        valid_NK = torch.cat((valid_NK | first_NK, is_word_N1 & ~same_NK.any(1, keepdim=True)), 1)
         words_NK = torch.cat((words_NK, word_N1), 1)
     return Support(words_NK, valid_NK)
 

@@ -45,6 +45,18 @@ def test_unlikely_words_may_be_left_out_of_the_support_but_not_the_taken_one():
     assert shifted.valid_NK.tolist() == [[True, False, True], [True, True, False]]
 
 
+def test_a_word_counts_once_in_the_support_however_often_it_was_taken():
+    """The sampled word and the reference's: both likely, both unlikely and equal, different, one of them `<pad>`."""
+    p = torch.tensor([[0.0, 0.0, 0.5, 0.3, 0.15, 0.05]]).expand(5, -1)
+    taken_N2 = torch.tensor([[2, 2], [5, 5], [2, 5], [5, 0], [0, 0]])
+    support = find_support(p.log(), taken_N2, k=2)
+    counted = [words[valid].tolist() for words, valid in zip(*support, strict=True)]
+    assert counted == [[2, 3], [2, 3, 5], [2, 3, 5], [2, 3, 5], [2, 3]]
+    narrow = find_support(p.log(), taken_N2, k=2, least=0.4)
+    assert [words[valid].tolist() for words, valid in zip(*narrow, strict=True)] == [[2], [2, 5], [2, 5], [2, 5], [2]]
+    assert restricted_policy(p.log(), support).exp()[0].max().item() == pytest.approx(0.5 / 0.8)
+
+
 def test_the_policy_on_a_support_needs_neither_other_words_nor_normalised_scores():
     logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
     support = find_support(logits, torch.tensor([2, 3, 4, 5, 6, 7]), k=3)
