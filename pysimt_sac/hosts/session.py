@@ -115,8 +115,9 @@ class Session:
     def take_figures(self) -> dict[str, float]:
         """The figures that matter most of the last report, if they have not been taken."""
         metrics, self.reported = self.reported, {}
-        rewards = [value for name, value in metrics.items() if name.startswith("reward_")]
-        if rewards:
+        collector = self.algorithm.collector
+        weights = collector.rewarder.weights if collector else {}
+        if rewards := [weights[name] * metrics[f"reward_{name}"] for name in weights if f"reward_{name}" in metrics]:
             metrics["reward"] = sum(rewards)
         columns = WITH_ACTOR if self.actor_learns else WITHOUT_ACTOR
         found = {heading: metrics[name] for name, heading in columns.items() if name in metrics}

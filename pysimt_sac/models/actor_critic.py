@@ -76,7 +76,7 @@ class ActorCritic(Algorithm):
         readouts = self.critics.readouts(experience, policy.steps)
         future_INA = self.critics.q_of_actions(readouts, policy.support)
         q_IN = known_N + self.critics.q_of_taken(readouts, policy.taken_N)
-        penalty = self.options.spread_weight * losses.spread_penalty(future_INA[0])
+        penalty = self.options.spread_weight * losses.spread_penalty(future_INA[0], policy.support)
         critic_loss = losses.critic_loss(q_IN, target_N) + penalty
         gradient_norm = self.critics.step(critic_loss, stage.critic_lr)
         self.critics.polyak_update(1.0 if stage.monte_carlo else None)

@@ -70,7 +70,7 @@ class ERAC(Algorithm):
         readouts = self.critics.readouts(experience, policy.steps)
         future_INA = self.critics.q_of_actions(readouts, policy.support)
         q_IN = known_N + self.critics.q_of_taken(readouts, policy.taken_N)
-        variance = self.options.variance_weight * losses.variance_penalty(future_INA[0])
+        variance = self.options.variance_weight * losses.variance_penalty(future_INA[0], policy.support)
         critic_loss = 0.5 * losses.critic_loss(q_IN, target_N) + variance
         gradient_norm = self.critics.step(critic_loss, stage.critic_lr)
         self.critics.polyak_update(1.0 if stage.monte_carlo else None)

@@ -3,7 +3,8 @@
 Of every sentence, the words before a border are the reference's, and learned by cross-entropy; those behind it are
 sampled, and learned by REINFORCE with a learned linear baseline. The border is relative to each sentence's end: it
 starts `mixer_delta` words before it, and moves that much further to the front every `mixer_every` epochs or updates,
-until whole hypotheses are sampled. `lambda_mle` weighs the first part, `lambda_rl` the second.
+until whole hypotheses are sampled. `lambda_mle` weighs the first part, `lambda_rl` the second. Rewards, `sampled_bleu`
+and lengths are those of whole hypotheses, the reference's words among them.
 """
 
 import dataclasses
@@ -78,4 +79,5 @@ class MIXER(Algorithm):
         """How many of the first words are the reference's; lengths with `<bos>` and `<eos>`."""
         done = (epoch if self.options.mixer_unit == "epochs" else update) - 1
         n_sampled = self.options.mixer_delta * (1 + done // self.options.mixer_every)
-        return (lengths_B - 2 - n_sampled).clamp(min=0)
+        most = max(0, self.common.rollout_max_len - self.options.mixer_delta)  # so that something is sampled
+        return (lengths_B - 2 - n_sampled).clamp(min=0, max=most)

@@ -16,13 +16,20 @@ from torch import Tensor
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.statistics import share_of
+from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.actor import PolicyAtSteps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
-from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_experience, evaluate_policy, known_rewards
+from pysimt_sac.rl.branching import (
+    BranchOptions,
+    branch_metrics,
+    collect_experience,
+    known_rewards,
+    policy_on_experience,
+)
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import Clip, CriticEnsemble, TargetNetwork, critic_metrics, monte_carlo_returns
+from pysimt_sac.rl.critic import Clip, CriticEnsemble, TargetNetwork, critic_metrics, monte_carlo_returns, state_of_run
 from pysimt_sac.rl.critic_options import CriticOptions
 from pysimt_sac.rl.diagnostics import gate_lines
 from pysimt_sac.rl.estimators import FutureWeight, Temperature
@@ -66,12 +73,17 @@ class SAC(Algorithm):
         self.collector: Collector = Collector(setup)
         if not self.branch_options.branch_states:
             self.critic_options.refuse_branch_target()
+        elif self.critic_options.gamma < 1:
+            todo = "set gamma: 1.0, or branch_states: 0"
+            raise UserError("the returns of branches are not discounted", f"{setup.where} gamma", todo)
         if self.critic_options.known_reward or self.branch_options.branch_states:
             self.collector.rewarder.refuse_learners()
         self.critics = CriticEnsemble.build(setup, self.critic_options, options.n_critics, options.tau)
         device, max_len = self.actor.device, self.common.rollout_max_len
         self.temperature = Temperature.build(options.alpha, options.target_entropy, options.alpha_lr, device)
         self.future_weight = FutureWeight(options.critic_weight, self.branch_options.branch_states > 0, device)
+        if self.critic_options.critics_from:  # and how far they can be trusted
+            self.future_weight.load_state_dict(state_of_run(self.critic_options.critics_from).get("future_weight", {}))
         self.clip = Clip(self.collector.rewarder.bounds, max_len) if options.target_clip else None
         self.replay = ReplayBuffer(options.buffer_size, setup.seed)
         self.parts = {"collector": self.collector, "critics": self.critics, "replay": self.replay}
@@ -91,11 +103,14 @@ class SAC(Algorithm):
         critics_learn = not stage.trains_actor or update % self.options.critic_every == 0
         branching = self.branch_options, float(alpha), update, options.known_reward
         self.replay.add(collect_experience(actor, batch, self.collector, *branching))
-        for repetition in reversed(range(self.options.updates_per_batch)):
+        needs_current = self.temperature.learned or not stage.monte_carlo
+        for repetition in range(self.options.updates_per_batch):
+            is_last = repetition == self.options.updates_per_batch - 1
             experience = self.replay.sample().to(actor.device)
 
             # The policy at the states of the experience, without dropout, over its support; the rewards that are known
-            experience, policy = evaluate_policy(actor, self.collector, experience, *options.support_of_step)
+            support = options.support_of_step
+            experience, policy = policy_on_experience(actor, self.collector, experience, *support, needs_current)
             known_N, known_NA = known_rewards(experience, policy.steps, options.known_reward)
             held_out_B = self.future_weight.held_out(experience.source_SB)
 
@@ -130,11 +145,11 @@ class SAC(Algorithm):
 
             # Actor loss (Eq. 10), with dropout, and temperature
             terms: dict[str, Tensor] = {}
-            if stage.trains_actor and repetition == 0:
+            if not stage.trains_actor:
+                self.temperature.observe(policy.log_pi_NA)
+            elif is_last:
                 terms = self.actor_terms(experience, policy, q_INA)
                 self.temperature.update(policy.log_pi_NA)
-            else:
-                self.temperature.observe(policy.log_pi_NA)
         self.metrics |= {"alpha": alpha, "critic_weight": self.future_weight.value}
         return ActorLoss(terms, len(policy.steps))
 

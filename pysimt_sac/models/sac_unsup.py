@@ -30,8 +30,6 @@ from pysimt_sac.rl.replay import Experience, ReplayBuffer
 from pysimt_sac.rl.rollout import Steps
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
-LIKELIEST = 48  # no more words than this can have a probability of 0.02
-
 
 @dataclasses.dataclass(frozen=True)
 class SACUnsupOptions:
@@ -63,10 +61,19 @@ class SACUnsup(Algorithm):
         if "unsup" not in self.collector.rewarder.parts:
             todo = "write `unsup`, or use SACNMT for other rewards"
             raise UserError("lacks the part `unsup`", f"{setup.where} reward", todo)
+        if self.options.oracle == "gold":
+            self.refuse_other_rewards(setup)
         self.discriminator = self.collector.rewarder.parts["unsup"]
         self.replay = ReplayBuffer(self.options.buffer_size, setup.seed)
         self.updates_without_actor = self.options.discriminator_warmup
         self.parts = {"collector": self.collector, "replay": self.replay}
+
+    def refuse_other_rewards(self, setup: Setup) -> None:
+        """The oracle's Q has no place for a mixture of rewards, nor for their scale."""
+        rewarder, todo = self.collector.rewarder, "set oracle: return, or use SACNMT for mixtures"
+        for key, is_used in (("reward", rewarder.weights == {"unsup": 1.0}), ("reward_scale", rewarder.scale == 1)):
+            if not is_used:
+                raise UserError("has no effect with `oracle: gold`", f"{setup.where} {key}", todo)
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Collect experience; the discriminator and then the actor learn from replayed experience."""
@@ -98,7 +105,8 @@ class SACUnsup(Algorithm):
         words_N2 = torch.stack((steps.flatten(words_TB[1:]), reference_N), 1)
         with actor.training_mode(dropout=False), torch.no_grad():
             least = self.options.oracle_support
-            _, support = actor.policy(evaluated, words_TB, steps, words_N2, LIKELIEST, least)
+            most = int(1 / least)  # words that can be so likely
+            _, support = actor.policy(evaluated, words_TB, steps, words_N2, most, least)
         assert support is not None
         inputs = reward_inputs(actor, evaluated, experience.source_SB, words_TB, experience.z_TB)
         embedding_NKE = actor.embed(support.words_NK).detach()

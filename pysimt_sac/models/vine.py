@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.statistics import mean_of, share_of
+from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -30,6 +31,8 @@ class Vine(Algorithm):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.options = setup.read(BranchOptions)
+        if not self.options.branch_states:
+            raise UserError("must be at least 1: there is no other reinforcement", f"{setup.where} branch_states")
         self.collector: Collector = Collector(setup)
         self.collector.rewarder.refuse_learners()
         self.parts = {"collector": self.collector}

@@ -33,6 +33,8 @@ class ChoiceCounts:
     def of(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
         """The labels' counts (N, K); zero for what was never chosen."""
         places = [self.rows.get(key, -1) for key in self.keys(source_SB, columns_N, words_N)]
+        if not self.rows:
+            return torch.zeros(len(places), self.counts.shape[1], dtype=torch.int32, device=words_N.device)
         found = np.where(np.array(places)[:, None] >= 0, self.counts[places], 0)
         return torch.from_numpy(found).to(words_N.device)
 

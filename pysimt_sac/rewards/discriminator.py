@@ -78,6 +78,7 @@ class UnsupervisedReward:
     def __init__(self, options: UnsupervisedOptions) -> None:
         self.options, self.n_labels = options, options.n_skills
         self.network: LabelNetwork | None = None
+        self.saved: dict[str, Any] | None = None  # a network that is restored when its device is known
         self.choices = ChoiceCounts(options.n_skills)
 
     def __call__(self, translations: Translations) -> Floats:
@@ -155,6 +156,10 @@ class UnsupervisedReward:
             torch.manual_seed(1)
             self.network = LabelNetwork(input_size, self.options.discriminator_dim, self.n_labels).to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.options.discriminator_lr)
+        if self.saved is not None:
+            self.network.load_state_dict(self.saved["weights"])
+            self.optimizer.load_state_dict(self.saved["optimizer"])
+            self.saved = None
 
     @torch.no_grad()
     def figures(self, tensors: RolloutTensors, real_TB: Tensor, z_N: Tensor) -> dict[str, Figure]:
@@ -175,22 +180,15 @@ class UnsupervisedReward:
         """What a resumed run needs."""
         state: dict[str, Any] = {"choices": self.choices.state_dict()}
         if self.network is not None:
-            state["network"] = {
-                "input_size": self.network.inner.in_features,
-                "weights": self.network.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
-            }
+            state["network"] = {"weights": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
+        elif self.saved is not None:
+            state["network"] = self.saved
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`."""
         self.choices.load_state_dict(state["choices"])
-        if "network" in state:
-            saved = state["network"]
-            self.build(saved["input_size"], saved["weights"]["inner.weight"].device)
-            assert self.network is not None
-            self.network.load_state_dict(saved["weights"])
-            self.optimizer.load_state_dict(saved["optimizer"])
+        self.network, self.saved = None, state.get("network")
 
 
 def plain_mean(values: Tensor) -> Figure:

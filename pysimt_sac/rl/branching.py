@@ -54,17 +54,23 @@ def collect_experience(
     return collect_branched(actor, batch, collector, options, alpha, update, known_rewards)
 
 
-def evaluate_policy(
-    actor: Actor, collector: Collector, experience: Experience, k: int, least: float
+def policy_on_experience(
+    actor: Actor, collector: Collector, experience: Experience, k: int, least: float, current: bool
 ) -> tuple[Experience, PolicyAtSteps]:
     """The policy at an experience's states in evaluation mode; rewards that learn score the experience anew.
 
-    The likeliest words of a branched rollout are its support; else k and least say which words are.
+    The likeliest words of a branched rollout are its support; else k and least say which words are. current: compute
+    the policy as it is now, not the one that a branched rollout has kept. The latter costs nothing, and will do for the
+    entropies of Monte Carlo returns; bootstrapping and a learned temperature are about the policy of today.
     """
-    if experience.choices is not None:
+    if experience.choices is not None and not current:
         return experience, policy_at_choices(experience)
     with actor.training_mode(dropout=False), torch.no_grad():
         encoded = actor.encode(experience.batch(actor.source, actor.target))
+        if experience.choices is not None:
+            kept = policy_at_choices(experience)
+            states = experience.words_TB, kept.steps.positions_N, kept.support
+            return experience, kept._replace(log_pi_NA=actor.policy_on(encoded, *states))
         policy = policy_at_steps(actor, encoded, experience.words_TB, experience.lengths_B.cpu(), k, least)
     return collector.rescore(actor, encoded, experience), policy
 

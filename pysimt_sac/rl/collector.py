@@ -11,6 +11,7 @@ from torch import Tensor
 from pysimt_sac.engine.data.corpus import Batch
 from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.statistics import Figure, mean_of, spread_of
+from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import Rewarder, Rewards, RolloutTensors, SourceTexts, Translations, permute
 from pysimt_sac.rl.actor import Actor, Encoded, mean_state, repeat_encoded
 from pysimt_sac.rl.replay import Experience
@@ -30,6 +31,9 @@ class Collector:
         common = setup.read(RLOptions)
         self.rewarder = Rewarder(setup.read, setup.filters, setup.where)
         self.max_len, self.permute = common.rollout_max_len, common.permute_rewards
+        if self.permute and self.rewarder.learners:  # it would learn from the right sentences, or not at all
+            todo = "use a reward that does not learn"
+            raise UserError("cannot be combined with a reward that learns", f"{setup.where} permute_rewards", todo)
         self.generator = torch.Generator().manual_seed(setup.seed)
         self.last: Translations | None = None
         self.recent: list[dict[str, float]] = []
@@ -105,6 +109,8 @@ class Collector:
         if self.permute and scored_against_RB is None:
             rewards = permute_at_random(rewards, translations.steps, generator)
         if learning:
+            if against_RB is not reference_RB:  # lengths and `sampled_bleu` are those against the right references
+                translations = Translations.from_ids(rollout.words_TB, reference_RB, actor.tokens, source=source)
             self.count(translations, {name: float(values.sum()) for name, values in rewards.parts.items()})
 
         def tensor(values: Any) -> Tensor:
@@ -159,7 +165,7 @@ class Collector:
         """What an algorithm that looks ahead scores against: the references, or as a control other sentences'."""
         if not self.permute:
             return reference_RB
-        order = torch.randperm(world.global_count(reference_RB.size(1)), generator=self.generator)
+        order = derangement(world.global_count(reference_RB.size(1)), self.generator)
         if not world.sharded:
             return reference_RB.index_select(1, order.to(reference_RB.device))
         whole_RB = torch.cat(world.gather(reference_RB.cpu()), 1)  # all are padded alike
@@ -243,9 +249,15 @@ def own_columns(n_columns: int) -> slice:
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
+def derangement(n: int, generator: torch.Generator | None) -> Tensor:
+    """A random permutation, one cycle, in which nothing stays in its place; one alone must."""
+    order = torch.randperm(n, generator=generator)
+    return torch.empty_like(order).index_copy(0, order, order.roll(1))
+
+
 def permute_at_random(rewards: Rewards, steps: list[int], generator: torch.Generator | None) -> Rewards:
     """`permute` among the sentences of all ranks."""
-    permutation = torch.randperm(world.global_count(len(steps)), generator=generator).tolist()
+    permutation = derangement(world.global_count(len(steps)), generator).tolist()
     if not world.sharded:
         return permute(rewards, steps, permutation)
     parts = world.gather((rewards.potentials_TB, steps))

@@ -160,17 +160,13 @@ class CriticEnsemble:
                 critic.start_from(actor.decoder)
             critics.polyak_update(1.0)
         if options.critics_from:
-            critics.load_from_run(Path(options.critics_from))
+            critics.load_from_run(options.critics_from)
         return critics
 
-    def load_from_run(self, folder: Path) -> None:
+    def load_from_run(self, folder: str) -> None:
         """Take another run's critics, or the first of them; the optimiser starts anew."""
-        where = f"[model] critics_from: {folder}"
-        state, _ = load_state(folder)
-        found = state["model"].get("algorithm", {}).get("critics") if state else None
-        if not found:
-            raise UserError("no run with critics is there", where, "name the folder of such a run, e.g. runs/sac_bleu")
-        with state_fits(folder):
+        found = state_of_run(folder)["critics"]
+        with state_fits(Path(folder)):
             if len(found["critics"]) < len(self.critics):
                 raise ValueError(f"{len(found['critics'])} critics, not {len(self.critics)}")
             for critic, copied, own, target in zip(
@@ -277,6 +273,16 @@ class CriticEnsemble:
         for copied, weights in zip(self.targets, state["targets"], strict=True):
             copied.load_state_dict(weights)
         self.optimizer.load_state_dict(state["optimizer"])
+
+
+def state_of_run(folder: str) -> dict[str, Any]:
+    """The state of the algorithm of another run with critics, for `critics_from`."""
+    state, _ = load_state(Path(folder))
+    found: dict[str, Any] = state["model"].get("algorithm", {}) if state else {}
+    if not found.get("critics"):
+        todo = "name the folder of such a run, e.g. runs/sac_bleu"
+        raise UserError("no run with critics is there", f"[model] critics_from: {folder}", todo)
+    return found
 
 
 @torch.no_grad()

@@ -28,7 +28,12 @@ class CriticOptions:
     """The keys of `[model]` that all models with critics have."""
 
     gamma: float = option(1.0, "discount factor", minimum=0, maximum=1)
-    support: int = option(32, "sum over this many likeliest words and the taken one; 0: over all words", minimum=0)
+    support: int = option(
+        32,
+        "sum over this many likeliest words and the taken one; 0: over all words. SACNMT with `known_reward` or "
+        "`branch_states` sums over `branch_words` instead",
+        minimum=0,
+    )
     support_least: float = option(
         0.01, "`support`: leave out words less likely than this; their Q is untrained", minimum=0, below=1
     )

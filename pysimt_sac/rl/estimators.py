@@ -132,9 +132,10 @@ class FutureWeight:
         return {"covariance": self.covariance, "variance": self.variance}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore them."""
-        self.covariance.copy_(state["covariance"])
-        self.variance.copy_(state["variance"])
+        """Restore them; the state of a run that had none leaves them as they are."""
+        if state:
+            self.covariance.copy_(state["covariance"])
+            self.variance.copy_(state["variance"])
 
 
 class LearnedBaseline:

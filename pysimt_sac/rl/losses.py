@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.engine.distributed import world
+from pysimt_sac.rl.policy import Support
 from pysimt_sac.rl.rollout import Steps
 
 # Critics
@@ -73,14 +74,16 @@ def centred(values: Tensor, valid_MK: Tensor) -> Tensor:
     return (values - mean) * weights_MK
 
 
-def spread_penalty(q_NA: Tensor) -> Tensor:
+def spread_penalty(q_NA: Tensor, support: Support | None = None) -> Tensor:
     """mean_t sum_a (Q(s_t,a) - mean_b Q(s_t,b))^2: holds Q of words never taken together (Bahdanau et al.)."""
-    return world.mean((q_NA - q_NA.mean(-1, keepdim=True)).square().sum(-1))
+    valid_NA = torch.ones_like(q_NA, dtype=torch.bool) if support is None else support.valid_NK
+    return world.mean(centred(q_NA, valid_NA).square().sum(-1))
 
 
-def variance_penalty(q_NA: Tensor) -> Tensor:
+def variance_penalty(q_NA: Tensor, support: Support | None = None) -> Tensor:
     """mean_t Var_a Q(s_t,a): the same as a mean over the actions (Dai et al.)."""
-    return world.mean((q_NA - q_NA.mean(-1, keepdim=True)).square())
+    valid_NA = torch.ones_like(q_NA, dtype=torch.bool) if support is None else support.valid_NK
+    return world.mean(centred(q_NA, valid_NA).square().sum(-1) / valid_NA.sum(-1))
 
 
 # Actor and temperature

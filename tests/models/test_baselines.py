@@ -118,10 +118,12 @@ def ready(model_type, **options):
 
 def test_mixers_border_moves_from_each_sentences_end_to_its_beginning():
     lengths_B = torch.tensor([4, 9, 12])  # references of 2, 7 and 10 words
-    _, algorithm, _ = ready(MIXER)
+    _, algorithm, _ = ready(MIXER, rollout_max_len=50)
     expected = {1: [0, 4, 7], 5: [0, 4, 7], 6: [0, 1, 4], 11: [0, 0, 1], 16: [0, 0, 0]}
     assert {epoch: algorithm.borders(lengths_B, 77, epoch).tolist() for epoch in expected} == expected
-    _, algorithm, _ = ready(MIXER, mixer_unit="updates", mixer_every=10, mixer_delta=1)
+    _, algorithm, _ = ready(MIXER, rollout_max_len=8)  # hypotheses are not longer, and their last words are sampled
+    assert algorithm.borders(lengths_B, 77, 1).tolist() == [0, 4, 5]
+    _, algorithm, _ = ready(MIXER, rollout_max_len=50, mixer_unit="updates", mixer_every=10, mixer_delta=1)
     assert [algorithm.borders(lengths_B, update, 99).tolist() for update in (10, 11)] == [[1, 6, 9], [0, 5, 8]]
 
 

@@ -33,7 +33,7 @@ VARIANTS = {
 # the rewards, which the host computes; the replay buffer is in host memory; lengths that no batch has are read.
 PADDED = {"RecurrentEncoder.run"}
 ROLLOUT = PADDED | {"roll_out", "Collector.roll_out", "Translations.from_ids", "Collector.next_rewards"}
-REPLAY = {"Experience.converted", "Batch.__init__", "evaluate_policy", "EngineActor.nll"}
+REPLAY = {"Experience.converted", "Batch.__init__", "policy_on_experience", "EngineActor.nll"}
 BRANCHES = {
     "Collector.final_scores",
     "branch_points",

@@ -9,7 +9,7 @@ from pysimt_sac.rewards import Translations, reward
 from pysimt_sac.rl import branching
 from pysimt_sac.rl.actor import policy_at_steps, select_encoded
 from pysimt_sac.rl.branching import BranchOptions, branch_metrics, branch_points, collect_branched, likeliest_words
-from pysimt_sac.rl.collector import Collector
+from pysimt_sac.rl.collector import Collector, derangement
 from pysimt_sac.rl.replay import Branches
 from pysimt_sac.rl.rollout import Steps, Trace, roll_out, step_limits
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
@@ -307,8 +307,7 @@ def test_permuted_rewards_score_path_branches_and_known_rewards_against_the_same
     made = make(reward="gleu", permute_rewards=True)
     _, collector, batch = made
     found = collect(made, known=True, branch_states=3)
-    order = torch.randperm(AMOUNT, generator=generator(1))
-    assert order.tolist() != list(range(AMOUNT))
+    order = derangement(AMOUNT, generator(1))
     references_RB = batch["trg"][:, order]
     expected = collector.rewarder(Translations.from_ids(found.words_TB, references_RB, TOKENS), 0.1)
     torch.testing.assert_close(found.potentials_TB, torch.from_numpy(expected.potentials_TB).float())
@@ -316,6 +315,7 @@ def test_permuted_rewards_score_path_branches_and_known_rewards_against_the_same
     assert_returns_are_those_of_scratch(made, found, references_RB)
     torch.testing.assert_close(found.choices.rewards_TBK[..., 0], found.rewards_TB)  # the path is greedy
     assert torch.equal(found.reference_RB, batch["trg"])  # what likelihood and critics see
+    assert collector.last.references == Translations.from_ids(found.words_TB, batch["trg"], TOKENS).references
     right = make(reward="gleu")
     assert torch.equal(collect(right).words_TB, found.words_TB)
     assert not torch.equal(collect(right).potentials_TB, found.potentials_TB)

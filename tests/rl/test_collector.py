@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.errors import UserError
 from pysimt_sac.rewards import Translations
-from pysimt_sac.rl.collector import RECENT, Collector
+from pysimt_sac.rl.collector import RECENT, Collector, derangement
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rewards.rewarders import make_rewarder
 from tests.rl.tiny import engine_actor, make_setup, rollout
@@ -79,6 +80,19 @@ def test_the_permuted_control_gives_the_same_rewards_to_other_sentences(model):
     finals = [found.potentials_TB[-1] for found in (right, permuted)]
     assert sorted(finals[0].tolist()) == sorted(finals[1].tolist())
     assert not torch.equal(*finals)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 64])
+def test_nobody_keeps_the_own_rewards_in_the_permuted_control(n):
+    for seed in range(20):
+        order = derangement(n, torch.Generator().manual_seed(seed))
+        assert sorted(order.tolist()) == list(range(n))
+        assert n == 1 or not (order == torch.arange(n)).any()
+
+
+def test_the_permuted_control_needs_rewards_that_do_not_learn(model):
+    with pytest.raises(UserError, match="permute_rewards: cannot be combined with a reward that learns"):
+        Collector(make_setup(model, reward="bleu:0.7,unsup:0.3", permute_rewards=True))
 
 
 def test_statistics_are_means_over_the_last_batches(model):

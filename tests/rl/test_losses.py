@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.policy import find_support, full_policy, restricted_policy
+from pysimt_sac.rl.policy import Support, find_support, full_policy, restricted_policy
 from pysimt_sac.rl.rollout import Steps
 
 LOG = math.log
@@ -130,6 +130,14 @@ def test_penalties_on_the_spread_of_q():
     q = torch.tensor([[1.0, 2.0, 6.0], [0.0, 0.0, 0.0]])  # mean 3: 4 + 1 + 9 = 14
     assert losses.spread_penalty(q).item() == pytest.approx(14 / 2)
     assert losses.variance_penalty(q).item() == pytest.approx(14 / 3 / 2)
+
+
+def test_penalties_on_the_spread_of_q_count_each_word_of_a_support_once():
+    words = torch.tensor([[4, 5, 6, 5], [4, 5, 6, 7]])  # the first state's last place repeats a word
+    support = Support(words, torch.tensor([[True, True, True, False], [True, True, False, False]]))
+    q = torch.tensor([[1.0, 2.0, 6.0, 2.0], [1.0, 3.0, 50.0, 70.0]])  # 14 over 3 words; 1 + 1 = 2 over 2
+    assert losses.spread_penalty(q, support).item() == pytest.approx((14 + 2) / 2)
+    assert losses.variance_penalty(q, support).item() == pytest.approx((14 / 3 + 2 / 2) / 2)
 
 
 def test_actor_loss():
