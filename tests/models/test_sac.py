@@ -106,6 +106,32 @@ def test_critics_can_be_taken_from_another_run(actor):
     assert equal(expected[:1], one["critics"])
 
 
+def test_the_fitted_weight_comes_with_the_critics_of_another_run(actor):
+    toy, changes = actor
+    changes = [*changes, "model.branch_states:2", "model.known_reward:True", "model.critic_target:mc"]
+    folder = train(toy, "branching", changes, "train.max_epochs:1")
+    weight = load_state(folder)[0]["model"]["algorithm"]["future_weight"]
+    assert weight["variance"] > 0
+    more = ["model.critic_pretrain_epochs:0", f"model.critics_from:{folder}", "train.max_iterations:1"]
+    more += ["model.health_freq:1", "model.gate_sentences:0"]
+    found = points(train(toy, "joint", changes, *more), "rl_critic_weight")
+    fitted = float(weight["covariance"] / weight["variance"])
+    assert found[1] == pytest.approx(min(1.0, max(0.0, fitted)), abs=0.1)
+    assert found[1] > 0
+
+
+def test_the_target_entropy_is_the_pretrained_actors_however_many_updates_a_batch_has():
+    model, corpus = task.make_model("SACNMT", 1, alpha="auto", updates_per_batch=2, critic_pretrain_epochs=1)
+    model.register_tensorboard(task.Board())
+    batch, algorithm = corpus[corpus.batches(0)[0]], model.session.algorithm
+    model.train()(batch, uctr=1, ectr=1)
+    assert algorithm.temperature.observed == 2
+    before = float(algorithm.temperature.target)
+    for update in (2, 3):
+        model(batch, uctr=update, ectr=2)
+    assert float(algorithm.temperature.target) == before
+
+
 def test_critics_that_are_not_there_are_asked_for(actor, pysimt):
     toy, changes = actor
     outcome = pysimt("train", "-C", toy.config, *changes, f"model.critics_from:{toy.folder}")

@@ -9,6 +9,7 @@ from pysimt_sac.engine.data.vocabulary import EOS
 from pysimt_sac.models import SAC
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.branching import policy_at_choices
+from pysimt_sac.rl.policy import entropy
 from pysimt_sac.rl.rollout import Steps
 from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.models import task
@@ -178,6 +179,30 @@ def test_the_critics_learn_the_future_or_all_of_the_return(model, monkeypatch, k
             expected += (error_K - error_K.mean()).square().sum() / len(branches.times_M)
     update(sac, experience, monkeypatch)
     torch.testing.assert_close(sac.metrics["critic_loss"], expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_current"),
+    [
+        ({"critic_target": "mc"}, False),
+        ({"critic_target": "td"}, True),
+        ({"critic_target": "mc", "alpha": "auto"}, True),
+    ],
+)
+def test_bootstrapping_and_a_learned_temperature_see_the_policy_of_today(model, monkeypatch, options, is_current):
+    """Not the one that has collected the experience, whose log pi is kept with it."""
+    experience, sac = collect(model), make(model, **options)
+    with torch.no_grad():
+        model.dec.out2prob.weight.mul_(3.0)  # sharper than it was
+    kept = policy_at_choices(experience)
+    batch = experience.batch("src", "trg")
+    with torch.no_grad(), sac.actor.training_mode(dropout=False):
+        states = experience.words_TB, kept.steps.positions_N, kept.support
+        now_NA = sac.actor.policy_on(sac.actor.encode(batch), *states)
+    expected_NA = now_NA if is_current else kept.log_pi_NA
+    assert not torch.allclose(now_NA, kept.log_pi_NA)
+    update(sac, experience, monkeypatch)
+    assert float(sac.metrics["entropy"]) == pytest.approx(float(entropy(expected_NA).mean()))
 
 
 def test_bootstrapped_targets_have_the_known_reward_of_the_next_state(model, monkeypatch):

@@ -101,6 +101,25 @@ def test_a_restored_one_goes_on_as_the_other_would_have(discriminator):
     assert one.learned_potentials(stored).tolist() == other.learned_potentials(stored).tolist()
 
 
+@pytest.mark.filterwarnings("ignore:for .*copying from a non-meta parameter")
+def test_a_restored_network_goes_where_its_inputs_are():
+    """Training states are read to the CPU, wherever the run goes on; the `meta` device stands for another one."""
+    part, restored = (UnsupervisedReward(UnsupervisedOptions()) for _ in range(2))
+    play(part, 2, torch.Generator().manual_seed(1))
+    restored.load_state_dict(part.state_dict())
+    kept = restored.state_dict()["network"]["weights"]  # before anything was asked
+    assert all(torch.equal(kept[name], weight) for name, weight in part.network.state_dict().items())
+    elsewhere = RolloutTensors(*(torch.zeros(shape, device="meta") for shape in ((3, 2), (3, 2), (2, C), (2, 2, E))))
+    restored.log_q(elsewhere, torch.zeros(2, dtype=torch.long, device="meta"), None, torch.zeros(2, E, device="meta"))
+    assert {weight.device.type for weight in restored.network.parameters()} == {"meta"}
+
+
+def test_counts_of_nothing_can_be_restored():
+    empty = ChoiceCounts(K)
+    empty.load_state_dict(ChoiceCounts(K).state_dict())
+    assert empty.seen(torch.full((3, 2), 5), torch.tensor([0, 1]), torch.tensor([7, 8])).tolist() == [0, 0]
+
+
 def test_a_mixture_tells_what_was_learned():
     rewarder = make_rewarder(reward="bleu:0.7,unsup:0.3", discriminator="counts")
     stored = translations([FREQUENT, RARE], [0, 1])

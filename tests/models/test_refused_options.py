@@ -1,0 +1,40 @@
+"""Options that would have no effect, or a wrong one, are refused where they are set."""
+
+import pytest
+
+from pysimt_sac.errors import UserError
+from tests.models import task
+
+
+def start(model_type, options):
+    """Make the algorithm, as the first update does."""
+    model, corpus = task.make_model(model_type, 1, **options)
+    model.register_tensorboard(task.Board())
+    model.train()(corpus[corpus.batches(0)[0]], uctr=1, ectr=1)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "options", "message"),
+    [
+        ("VineNMT", {"branch_states": 0}, "branch_states: must be at least 1"),
+        ("SACNMT", {"branch_states": 2, "gamma": 0.9}, "gamma: the returns of branches are not discounted"),
+        ("SACUnsupNMT", {"reward": "gleu:0.9,unsup:0.1"}, "reward: has no effect with `oracle: gold`"),
+        ("SACUnsupNMT", {"reward": "unsup", "reward_scale": "ref"}, "reward_scale: has no effect with `oracle: gold`"),
+        ("SACUnsupNMT", {"reward": "unsup", "permute_rewards": True}, "permute_rewards: cannot be combined"),
+        ("SACNMT", {"reward": "bleu:0.7,unsup:0.3", "permute_rewards": True}, "permute_rewards: cannot be combined"),
+    ],
+)
+def test_it_is_refused(model_type, options, message):
+    with pytest.raises(UserError, match=message):
+        start(model_type, options)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "options"),
+    [
+        ("SACNMT", {"branch_states": 0, "gamma": 0.9}),
+        ("SACUnsupNMT", {"reward": "gleu:0.9,unsup:0.1", "reward_scale": "ref", "oracle": "return"}),
+    ],
+)
+def test_it_is_not_where_it_acts(model_type, options):
+    start(model_type, options)
