@@ -117,6 +117,9 @@ def given_systems(args: argparse.Namespace) -> list[tuple[str, list[str]]]:
     for name, files in systems:
         if not files:
             raise UserError(f"{name!r} has no hypotheses", "--system", "--system NAME HYP...")
+        if Path(name.replace("{set}", next(iter(getattr(args, "sets", [])), ""))).is_file():
+            what = f"{name!r} is a file, and would be taken for the system's name"
+            raise UserError(what, "--system", "--system NAME HYP...")
     return systems
 
 

@@ -195,6 +195,11 @@ def check_matrix(matrix: Matrix) -> None:
     for name in matrix.scoring.baselines:
         if name not in names:
             raise UserError(f"no system is called {name!r}", f"{matrix.path}: baselines", did_you_mean(name, names))
+    decoding, scoring = matrix.decoding, matrix.scoring
+    numbers = {"beam": decoding.beam, "batch_size": decoding.batch_size}
+    for key, value in {**numbers, "shuffles": scoring.shuffles, "bootstrap": scoring.bootstrap}.items():
+        if value < (least := 2 if key == "bootstrap" else 1):
+            raise UserError(f"{value} must be at least {least}", f"{matrix.path}: {key}")
     if not (matrix.scoring.baselines and matrix.data.tests and matrix.pairs):
         raise UserError("needs at least one of pairs, tests and baselines", matrix.path)
 

@@ -9,7 +9,7 @@ from pysimt_sac import __version__
 from pysimt_sac.engine.config.parser import Options, check_config, read_config
 from pysimt_sac.engine.config.values import plain
 from pysimt_sac.engine.data.moved_files import checksum, is_path
-from pysimt_sac.errors import UserError
+from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import Matrix, SystemSpec, choose_systems
 from pysimt_sac.reproduce.stamps import digest
@@ -118,6 +118,12 @@ def train_step(
     relevant = {name: value for name, value in options.train.items() if name not in ignored}
     config: dict[str, Any] = {"train": without_paths(plain(relevant)), "model": without_paths(plain(options.model))}
     config["start"] = actor.key if actor else ""
+    used = {name: plain(options.data.get(name)) for name in ("train_set", "val_set")} | plain(options.vocabulary)
+    config["files"] = without_paths(used, corpus.places.data)
+    for name in matrix.data.tests:
+        if f"{name}_set" not in options.data:
+            known = [split.removesuffix("_set") for split in options.data]
+            raise UserError(f"{path.name} has no test set {name!r}", f"{matrix.path}: tests", did_you_mean(name, known))
     key = digest(["train", __version__, corpus.text.key, config])
     suffix = f"s{seed}-{key}"
     words = ("train", "-C", str(path), "-s", suffix, "-d", request.device, *overrides)
@@ -139,13 +145,21 @@ def train_step(
     )
 
 
-def without_paths(value: Any) -> Any:
-    """The value with a name and a checksum in the place of every path."""
+def without_paths(value: Any, corpus: Path | None = None) -> Any:
+    """The value with a name and a checksum in the place of every path.
+
+    corpus: what is below this folder has its place in it instead; the corpus has a key of its own, and may not be there
+    yet.
+    """
     if isinstance(value, dict):
-        return {key: without_paths(item) for key, item in value.items()}
+        return {key: without_paths(item, corpus) for key, item in value.items()}
     if isinstance(value, list):
-        return [without_paths(item) for item in value]
-    return f"{Path(value).name} {checksum(value)}" if is_path(value) else value
+        return [without_paths(item, corpus) for item in value]
+    if not is_path(value):
+        return value
+    if corpus and Path(value).is_relative_to(corpus):
+        return str(Path(value).relative_to(corpus))
+    return f"{Path(value).name} {checksum(value)}"
 
 
 def translate_step(matrix: Matrix, corpus: Corpus, request: Request, run: Training, search: str) -> Translating:

@@ -27,6 +27,15 @@ def average(capsys, *words):
     return status, capsys.readouterr().err
 
 
+def test_a_checkpoint_and_its_link_are_not_two(trained, tmp_path, capsys):
+    _, (path, _) = trained
+    link = tmp_path / "link.ckpt"
+    link.symlink_to(path)
+    status, error = average(capsys, path, link, "-o", tmp_path / "mean.ckpt")
+    assert status == 2
+    assert "the same checkpoint is given twice, perhaps once by its link" in error
+
+
 def test_the_weights_are_the_mean_and_the_rest_is_the_first_ones(trained, tmp_path, capsys):
     _, paths = trained
     out = tmp_path / "new/mean.ckpt"
@@ -48,7 +57,7 @@ def test_it_translates_and_a_checkpoint_with_itself_is_itself(trained, tmp_path,
     _, (path, _) = trained
     copy, out = tmp_path / "copy.ckpt", tmp_path / "mean.ckpt"
     shutil.copy(path, copy)
-    assert average(capsys, path, copy, path, "-o", out)[0] == 0
+    assert average(capsys, path, copy, "-o", out)[0] == 0
     texts = []
     for checkpoint in (path, out):
         assert main(["translate", "-s", "val", "-o", str(tmp_path / "x"), str(checkpoint)]) == 0

@@ -91,6 +91,7 @@ def test_test_sets_apart_and_pooled(two_sets, capsys, files):
     ("arguments", "message"),
     [
         (["--system", "new"], "--system: 'new' has no hypotheses"),
+        (["--system", "new.1", "new.2"], "--system: 'new.1' is a file, and would be taken for the system's name"),
         (["--system", "baseline", "new.1"], "two systems are called 'baseline'"),
         (["--system", "new", "short"], "short: has 4 lines, but the reference ref.de has 30"),
         (["--system", "new", "new.1", "--sets", "x"], "has no {set}, but --sets is given"),

@@ -60,6 +60,8 @@ def test_named_systems_come_with_what_they_start_from():
         ('corpus = "multi30k"', 'corpus = "multi31k"', "no corpus is called 'multi31k' (did you mean 'multi30k'?)"),
         ('reference = "', 'preference = "', "data: unknown key 'preference'"),
         ("[[system]]", "[system", "is not valid TOML"),
+        ("beam = 2", "beam = 0", "beam: 0 must be at least 1"),
+        ("bootstrap = 10", "bootstrap = 1", "bootstrap: 1 must be at least 2"),
     ],
 )
 def test_a_mistake_is_named(tmp_path, old, new, message):
@@ -99,6 +101,14 @@ def test_a_matrix_can_be_printed_and_changed(tmp_path, capsys):
     assert main_sac(["reproduce", "en-de", "--print-matrix"]) == 0
     (tmp_path / "mine.toml").write_text(capsys.readouterr().out)
     assert read_matrix(tmp_path / "mine.toml").systems == find_matrix("en-de", None).systems
+
+
+def test_a_test_set_that_the_configurations_do_not_have(tmp_path, capsys):
+    assert main_sac(["reproduce", "demo", "--print-matrix"]) == 0
+    path = tmp_path / "mine.toml"
+    path.write_text(capsys.readouterr().out.replace('"test_ood"', '"test_odd"'))
+    assert main_sac(["reproduce", "demo", "--matrix", str(path), "--out", str(tmp_path / "out"), "--plan"]) == 2
+    assert "has no test set 'test_odd' (did you mean 'test_ood'?)" in capsys.readouterr().err
 
 
 def test_a_pair_that_no_matrix_knows(capsys):

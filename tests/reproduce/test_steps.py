@@ -72,6 +72,19 @@ def test_seeds_have_actors_of_their_own(plan):
     assert order == [f"train {name}, seed {seed}" for name in ("MLE", "SAC BLEU") for seed in (1, 2)]
 
 
+def test_other_text_for_one_system_redoes_what_depends_on_it(plan, inputs):
+    """In the corpus by its place, elsewhere by its content; neither is there before the corpus is prepared."""
+    first = keys(plan())
+    half = "train.eval_freq:4", 'train.eval_freq:4", "data.val_set.src:{data}/{pair}/half.en'
+    assert changed(first, keys(plan([half]))) == SAC
+    write(inputs / "own.en", ["a dog"])
+    own = "train.eval_freq:4", f'train.eval_freq:4", "data.val_set.src:{inputs}/own.en'
+    second = keys(plan([own]))
+    assert changed(first, second) == SAC
+    write(inputs / "own.en", ["a cat"])
+    assert changed(second, keys(plan([own]))) == SAC
+
+
 def test_a_file_of_the_users_own_counts_by_its_content(plan, inputs):
     write(inputs / "mine.py", ["x = 1"])
     change = [("train.eval_freq:4", f"model.plugin_modules:{inputs}/mine.py")]

@@ -20,7 +20,7 @@ from pysimt_sac.engine.config.merging import (
 )
 from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions, defaults, names, read_section
 from pysimt_sac.engine.config.parts import check_declaration, refuse_clashes, sections_with_parts
-from pysimt_sac.engine.config.recipe import check_recipe
+from pysimt_sac.engine.config.recipe import check_recipe, keys_without_effect
 from pysimt_sac.engine.config.registry import MODELS, load_plugin_modules
 from pysimt_sac.engine.config.values import parse_value, plain, write_value
 from pysimt_sac.errors import UserError, did_you_mean
@@ -127,6 +127,7 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
         read_section(cls, options.model, f"{where} [model]")
     recipe = read_section(RecipeOptions, options.model, f"{where} [model]")
     warned += check_recipe(recipe, train, where)
+    warned += keys_without_effect(train, read_section(ModelOptions, options.model, f"{where} [model]"))
     check_data(options)
     return train, warned
 
@@ -263,5 +264,7 @@ def result_changing_differences(
                 section == "data" and key not in ("train_set", "val_set")
             )
             if not irrelevant and not same(before.get(key), after.get(key)):
-                differing.append(f"{section}.{key}: {before.get(key)!r} -> {after.get(key)!r}")
+                was, is_now = before.get(key), after.get(key)
+                what = f"{was!r} -> {is_now!r}" if was != is_now else f"other content of {is_now!r}"
+                differing.append(f"{section}.{key}: {what}")
     return differing

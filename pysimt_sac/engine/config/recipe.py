@@ -1,6 +1,8 @@
 """What the keys of a training recipe (`RecipeOptions`) demand of each other, of `[train]`, of models and of hosts."""
 
-from pysimt_sac.engine.config.options import RecipeOptions, TrainOptions
+import dataclasses
+
+from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions
 from pysimt_sac.errors import UserError
 
 FALLING = ("cosine", "linear")  # the schedules that have an end
@@ -44,6 +46,30 @@ def unused(recipe: RecipeOptions) -> list[str]:
     for name, value in (("lr_total", recipe.lr_total), ("lr_final", recipe.lr_final)):
         if value and recipe.lr_schedule not in FALLING:
             warned.append(f"[model] {name} is used by {' and '.join(FALLING)} only, not by {recipe.lr_schedule}")
+    return warned
+
+
+def keys_without_effect(train: TrainOptions, model: ModelOptions) -> list[str]:
+    """A warning for each key of `[train]` and `[model]` whose value is not the default, and that nothing looks at."""
+    needs = {
+        "momentum": ("optimizer: sgd", train.optimizer == "sgd"),
+        "nesterov": ("optimizer: sgd", train.optimizer == "sgd"),
+        "lr_warmup_steps": ("lr_decay: noam; [model] lr_schedule has lr_warmup", train.lr_decay == "noam"),
+        "eval_beam": ("[model] translator_type: bs", model.translator_type == "bs" or train.eval_beam == 1),
+        "max_len": ("bucket_by", bool(model.bucket_by) or model.max_len is None),
+        "bucket_order": ("bucket_by", bool(model.bucket_by)),
+    }
+    plateau = "lr_decay: plateau", train.lr_decay == "plateau"
+    needs |= {field.name: plateau for field in dataclasses.fields(train) if field.name.startswith("lr_decay_")}
+    warned = []
+    for name, options in (("train", train), ("model", model)):
+        for field in dataclasses.fields(options):
+            if getattr(options, field.name) == field.default:
+                continue
+            if field.metadata["pysimt_only"]:
+                warned.append(f"[{name}] {field.name} has no effect without pysimt")
+            elif field.name in needs and not needs[field.name][1]:
+                warned.append(f"[{name}] {field.name} has no effect without {needs[field.name][0]}")
     return warned
 
 

@@ -47,14 +47,12 @@ def same_value(old: Any, new: Any, known: Mapping[str, int]) -> bool:
 
     known: checksums of the old files. What has none, such as a folder, is known by its name.
     """
-    if old == new:
-        return True
     if isinstance(old, dict) and isinstance(new, dict):
         return set(old) == set(new) and all(same_value(old[key], new[key], known) for key in old)
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(same_value(*pair, known) for pair in zip(old, new, strict=True))
     if not (is_path(old) and is_path(new)):
-        return False
+        return bool(old == new)
     before, now = known.get(old), checksum(new)
     return before == now if before is not None and now is not None else Path(old).name == Path(new).name
 

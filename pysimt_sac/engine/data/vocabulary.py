@@ -22,6 +22,13 @@ class Vocabulary:
         self.name = name
         self.index = {token: number for number, token in enumerate(tokens)}
 
+    def difference_from(self, other: "Vocabulary") -> str:
+        """The first word that is another one there, in words; nothing if all are the same."""
+        for number, (theirs, ours) in enumerate(zip(other.tokens, self.tokens, strict=False)):
+            if theirs != ours:
+                return f"word {number} is {theirs!r} there and {ours!r} here"
+        return "" if len(other) == len(self) else f"{len(other)} words there, {len(self)} here"
+
     @classmethod
     def read(cls, path: str | Path, short_list: int = 0) -> "Vocabulary":
         """Read a vocabulary file; `short_list` keeps only its first so many entries."""

@@ -92,13 +92,16 @@ def sample(
     temperature: float = 1.0,
     top_k: int = 0,
     seed: int = 0,
+    first_index: int = 0,
 ) -> list[Hypothesis]:
     """Draw every word from the policy, sharpened by `temperature` and cut to its `top_k` likeliest words.
 
     Each sentence has random numbers of its own, from the seed and its place in the corpus, whatever its batch.
+    first_index: the place of the first sentence, if the corpus is a part of a larger one.
     """
     indices = batch.indices if len(batch.indices) else range(batch.size)
-    draws_BT = torch.tensor(np.stack([np.random.default_rng([seed, index]).random(max_len) for index in indices]))
+    places = [[seed, first_index + index] for index in indices]
+    draws_BT = torch.tensor(np.stack([np.random.default_rng(place).random(max_len) for place in places]))
 
     def choose(log_p_BV: Tensor, sentences: Tensor, step: int) -> Tensor:
         scaled_BV = log_p_BV.double() / temperature

@@ -150,15 +150,15 @@ class Translator:
         train = read_section(TrainOptions, model.opts.train, f"{model.opts.filename} [train]")
         self.filters = FilterChain(train.eval_filters if use_filters else (), f"{model.opts.filename} eval_filters")
 
-    def hypotheses(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, list[list[Hypothesis]]]]:
-        """Each batch, and the hypotheses of each of its sentences, best first."""
+    def hypotheses(self, batches: Iterable[Batch], first: int = 0) -> Iterator[tuple[Batch, list[list[Hypothesis]]]]:
+        """Each batch, and the hypotheses of each of its sentences, best first. first: the number of the first one."""
         batches = self.on_device(batches)
         with memory_named(f"batches of {self.search.batch_size} sentences", "lower -b, -k or -m"):
             if self.search.func == "gs":
                 for batch, found in greedy_stream(self.model, batches, self.search.max_len, self.search.suppress_unk):
                     yield batch, [[hypothesis] for hypothesis in found]
             else:
-                yield from ((batch, self.search_batch(batch)) for batch in batches)
+                yield from ((batch, self.search_batch(batch, first)) for batch in batches)
 
     def on_device(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches, moved to the model's device one by one."""
@@ -166,7 +166,7 @@ class Translator:
             batch.device(self.device)
             yield batch
 
-    def search_batch(self, batch: Batch) -> list[list[Hypothesis]]:
+    def search_batch(self, batch: Batch, first: int) -> list[list[Hypothesis]]:
         """By beam search, or by sampling."""
         search = self.search
         if search.func == "bs":
@@ -174,27 +174,30 @@ class Translator:
                 self.model, batch, search.beam_size, search.max_len, search.lp_alpha, search.suppress_unk, search.n_best
             )
         top_k = min(search.top_k, len(self.model.trg_vocab))
-        drawn = sample(self.model, batch, search.max_len, search.suppress_unk, search.temperature, top_k, search.seed)
+        drawn = sample(
+            self.model, batch, search.max_len, search.suppress_unk, search.temperature, top_k, search.seed, first
+        )
         return [[hypothesis] for hypothesis in drawn]
 
-    def translate(self, corpus: ParallelCorpus, progress: bool = True) -> list[list[Hypothesis]]:
-        """The hypotheses of all sentences, in the corpus's order."""
+    def translate(self, corpus: ParallelCorpus, progress: bool = True, first: int = 0) -> list[list[Hypothesis]]:
+        """The hypotheses of all sentences, in the corpus's order. first: how many came before, in other corpora."""
         results: dict[int, list[Hypothesis]] = {}
         loader, n_batches = corpus.loader(start=world.rank, step=world.size), -(-len(corpus.batches()) // world.size)
         disable = None if progress and world.is_main else True
         bar = tqdm(loader, total=n_batches, unit="batch", leave=False, disable=disable)
-        for batch, hypotheses in self.hypotheses(bar):
+        for batch, hypotheses in self.hypotheses(bar, first):
             results.update(zip(batch.indices, hypotheses, strict=True))
         results = {index: found for part in world.gather(results) for index, found in part.items()}
         return [results[index] for index in range(len(corpus))]
 
-    def translate_lines(self, lines: Sequence[str], progress: bool = False) -> list[list[Hypothesis]]:
-        """The hypotheses of prepared lines, in their order; an empty line has none."""
+    def translate_lines(self, lines: Sequence[str], progress: bool = False, first: int = 0) -> list[list[Hypothesis]]:
+        """The hypotheses of prepared lines, in their order; an empty line has none. first: see `translate`."""
         words = [line for line in lines if line.strip()]
         if not words:
             return [[] for _ in lines]
         text = Text(words, self.model.src_vocab, is_target=False)
-        found = iter(self.translate(ParallelCorpus({str(self.model.sl): text}, self.search.batch_size), progress))
+        corpus = ParallelCorpus({str(self.model.sl): text}, self.search.batch_size)
+        found = iter(self.translate(corpus, progress, first))
         return [next(found) if line.strip() else [] for line in lines]
 
     def prepare(self, lines: Sequence[str]) -> Sequence[str]:
@@ -289,13 +292,14 @@ class Translator:
 
         warn: is told once, as soon as it is known, that the lines are unlike the training text.
         """
-        check = InputCheck(self.model.src_vocab)
+        check, n_before = InputCheck(self.model.src_vocab), 0
         for group in lines_at_hand(lines, self.search.batch_size, decode_plain_line if self.plain else decode_line):
             prepared = self.prepare(group)
             if warning := check(prepared):
                 warn(warning)
-            for line in self.readable(self.best_texts(self.translate_lines(prepared))):
+            for line in self.readable(self.best_texts(self.translate_lines(prepared, first=n_before))):
                 write(line)
+            n_before += sum(bool(line.strip()) for line in prepared)
 
 
 def lines_at_hand(stream: BinaryIO, most: int, decode: Decode = decode_line) -> Iterator[list[str]]:

@@ -56,8 +56,8 @@ class SimultaneousNMT(nn.Module):
             side: Vocabulary.read(opts.vocabulary[side], self.options.short_list) for side in (self.sl, self.tl)
         }
         self.src_vocab, self.trg_vocab = self.vocabs[self.sl], self.vocabs[self.tl]
-        if self.options.tied_emb == "3way" and len(self.src_vocab) != len(self.trg_vocab):
-            sizes = f"{len(self.src_vocab)} and {len(self.trg_vocab)} words"
+        if self.options.tied_emb == "3way" and self.src_vocab.tokens != self.trg_vocab.tokens:
+            sizes = f"{len(self.src_vocab)} and {len(self.trg_vocab)} words, and not the same"
             raise UserError(
                 f"3way needs one vocabulary for both sides; these have {sizes}", f"{opts.filename} [model] tied_emb"
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from pysimt_sac.engine.checkpoint import find_checkpoint, keep_prefixes, load_checkpoint, load_weights
+from pysimt_sac.engine.checkpoint import Checkpoint, find_checkpoint, keep_prefixes, load_checkpoint, load_weights
 from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.errors import UserError
 
@@ -39,6 +39,16 @@ def build_layers(model: Any, is_train: bool = True) -> None:
         raise UserError(f"cannot build the network: {reason}", f"{model.opts.filename} [model]", todo) from error
 
 
+def refuse_other_words(model: Any, checkpoint: Checkpoint) -> None:
+    """Embeddings of a vocabulary that has as many words, but others, would be those of wrong words."""
+    for side, vocab in model.vocabs.items():
+        theirs = checkpoint.vocabularies.get(str(side))
+        if theirs and len(theirs) == len(vocab) and (difference := vocab.difference_from(theirs)):
+            todo = "use its vocabularies, or say with pretrained_layers which weights to take"
+            what = f"was trained with another vocabulary of {str(side)!r}: {difference}"
+            raise UserError(what, checkpoint.path, todo)
+
+
 def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> list[str]:
     """Initialise, load pre-trained weights unless a state will be loaded, freeze; say what was done."""
     notes = []
@@ -49,6 +59,8 @@ def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> li
         weights = checkpoint.weights
         if options.pretrained_layers:
             weights = keep_prefixes(weights, options.pretrained_layers, checkpoint.path)
+        else:
+            refuse_other_words(model, checkpoint)
         taken = load_weights(model, weights, checkpoint.path, partial=True)
         notes.append(f"Took {len(taken)} of {len(model.state_dict())} weights from {checkpoint.path}")
     for prefix in options.freeze_layers:

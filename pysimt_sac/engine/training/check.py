@@ -171,7 +171,9 @@ def try_largest_batch(
         logger.info(str(trial))
     tell_memory(model, optimizer, max(trial.activations for trial in trials), device)
     found = list(suspicions.about_first_loss(nll, len(model.trg_vocab), is_trained))
-    return found + list(suspicions.about_length(options, has_validation, any(trial.learned for trial in trials)))
+    per_epoch = -(-len(corpus.batches(1)) // model.recipe.accumulate)
+    actor_learns = any(trial.learned for trial in trials)
+    return found + list(suspicions.about_length(options, per_epoch, has_validation, actor_learns))
 
 
 def try_stage(model: Any, batch: Batch, stage: TrainingStage, optimizer: Optimizer) -> Trial:

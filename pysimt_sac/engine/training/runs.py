@@ -149,9 +149,13 @@ def find_state(folder: Path, options: Options, host: str = "embedded") -> tuple[
 
 
 def files_of_run(config: dict[str, Any]) -> dict[str, int]:
-    """The checksums of all files that a run's outcome depends on, so that it can go on where they have moved to."""
+    """The checksums of all files that the rest of a run depends on, so that it can go on where they have moved to.
+
+    It has the actor's weights already, whatever has become of `pretrained_file`.
+    """
     used = {key: config["data"].get(key) for key in ("train_set", "val_set")}
-    return checksums([used, *(config[section] for section in ("train", "model", "vocabulary"))])
+    train = {key: value for key, value in config["train"].items() if key != "pretrained_file"}
+    return checksums([used, train, config["model"], config["vocabulary"]])
 
 
 def lock_folder(run: Run) -> None:

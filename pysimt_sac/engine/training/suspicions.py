@@ -68,14 +68,8 @@ def about_actor(checkpoint: Checkpoint, vocabs: Mapping[str, Vocabulary], n_take
     """What is suspicious about the weights that a run starts from."""
     for side, vocab in vocabs.items():
         theirs = checkpoint.vocabularies.get(side)
-        if theirs and theirs.tokens != vocab.tokens:
-            pairs = zip(theirs.tokens, vocab.tokens, strict=False)
-            number = next((number for number, (one, other) in enumerate(pairs) if one != other), None)
-            told = (
-                f"word {number} is {theirs.tokens[number]!r} there and {vocab.tokens[number]!r} here" if number else ""
-            )
-            told = told or f"{len(theirs)} words there, {len(vocab)} here"
-            yield f"pretrained_file was trained with another vocabulary of {side!r}: {told}"
+        if theirs and (difference := vocab.difference_from(theirs)):
+            yield f"pretrained_file was trained with another vocabulary of {side!r}: {difference}"
     if n_taken < n_all:
         yield f"only {n_taken} of {n_all} weights were found in {checkpoint.path}; the others start at random"
 
@@ -90,9 +84,15 @@ def about_first_loss(nll: float, n_words: int, is_trained: bool) -> Iterator[str
         yield f"{told}: look at the model's options"
 
 
-def about_length(train: Any, has_validation: bool, actor_learns: bool) -> Iterator[str]:
-    """What is suspicious about how long a run is."""
+def about_length(train: Any, per_epoch: int, has_validation: bool, actor_learns: bool) -> Iterator[str]:
+    """What is suspicious about how long a run is. per_epoch: updates of an epoch."""
+    updates, first_validation = min(train.max_iterations, train.max_epochs * per_epoch), train.eval_freq or per_epoch
     if not actor_learns:
         yield f"the model never learns within max_epochs ({train.max_epochs}): critics or rewards learn alone till then"
     if has_validation and train.eval_start > train.max_epochs:
         yield f"there will be no validation: it starts in epoch {train.eval_start} (eval_start) of {train.max_epochs}"
+    elif has_validation and first_validation > updates:
+        yield (
+            f"there will be no validation of what is learned: the first is after {first_validation} updates "
+            f"(eval_freq: {train.eval_freq}), and the run has {updates}"
+        )

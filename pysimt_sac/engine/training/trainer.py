@@ -196,7 +196,7 @@ class Trainer:
                 self.train_update(batches)
                 self.bar.update(len(batches))
                 self.after_update()
-                if progress.stop_reason(options):
+                if progress.stop_reason(options) and progress.batch < n_batches:
                     return
         self.end_epoch()
 
@@ -239,11 +239,12 @@ class Trainer:
             self.display()
         due = options.eval_freq > 0 and progress.update % options.eval_freq == 0
         progress.validation_due = bool(self.validator and due and progress.epoch >= options.eval_start)
+        checkpoint_due = options.checkpoint_freq > 0 and progress.update % options.checkpoint_freq == 0
+        if checkpoint_due and options.n_checkpoints:
+            self.keeper.save_numbered()
         if progress.validation_due:
-            self.validate()
-        elif options.checkpoint_freq and progress.update % options.checkpoint_freq == 0:
-            if options.n_checkpoints:
-                self.keeper.save_numbered()
+            self.validate()  # which saves the state as well
+        elif checkpoint_due:
             self.save()
         self.interrupts.check()
 

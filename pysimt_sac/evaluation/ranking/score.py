@@ -5,8 +5,10 @@ same in percent of all pairwise comparisons is `better_or_equal`.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 
 from pysimt_sac.errors import UserError
@@ -35,7 +37,7 @@ class SystemRanking:
 
 @dataclass(frozen=True)
 class PairRanking:
-    """A pair of systems; p is from a two-sided sign test without ties."""
+    """A pair of systems; p is from a two-sided sign test without ties, one vote per sentence."""
 
     group: str
     first: str
@@ -93,15 +95,19 @@ def rank_system(system: str, judgements: Sequence[Judgement]) -> SystemRanking:
 
 
 def rank_pair(group: str, first: str, second: str, judgements: Sequence[Judgement]) -> PairRanking:
-    """Compare two systems."""
-    wins = sum(judgement.ranks[first] < judgement.ranks[second] for judgement in judgements)
-    losses = sum(judgement.ranks[first] > judgement.ranks[second] for judgement in judgements)
-    equal = len(judgements) - wins - losses
-    return PairRanking(group, first, second, wins, equal, losses, sign_test(wins, losses))
+    """Compare two systems. For p, the annotators of a sentence have one vote together, their majority's."""
+    wins = losses = 0
+    votes: Counter[int] = Counter()
+    for judgement in judgements:
+        own, other = judgement.ranks[first], judgement.ranks[second]
+        wins, losses = wins + (own < other), losses + (own > other)
+        votes[judgement.item.number] += (own < other) - (own > other)
+    p = sign_test(sum(vote > 0 for vote in votes.values()), sum(vote < 0 for vote in votes.values()))
+    return PairRanking(group, first, second, wins, len(judgements) - wins - losses, losses, p)
 
 
 def sign_test(wins: int, losses: int) -> float:
     """The two-sided p of a sign test."""
     trials = wins + losses
     tail = sum(math.comb(trials, count) for count in range(min(wins, losses) + 1))
-    return min(1.0, 2 * tail / math.pow(2, trials))
+    return min(1.0, float(Fraction(2 * tail, 2**trials)))

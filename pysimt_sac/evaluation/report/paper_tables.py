@@ -181,7 +181,7 @@ def cells_by_system(parts: Sequence[MetricComparison], tested: bool) -> dict[str
     for part in parts:
         for system in part.systems:
             found = system.against_baseline
-            significant = tested and found is not None and found.p <= SIGNIFICANT
+            significant = tested and found is not None and not found.identical and found.p <= SIGNIFICANT
             # The column of METEOR (exact stem) is METEOR; a note says what differs.
             cells[system.system][part.metric.split()[0]] = Cell(system.average, significant, system.s_test)
     for own in cells.values():

@@ -36,15 +36,38 @@ def test_contradictions_are_refused_in_one_line(refused, words, message):
 @pytest.mark.parametrize(
     ("words", "warning"),
     [
-        (["model.lr_warmup:9"], "lr_warmup is not used without an lr_schedule"),
-        (["model.lr_schedule:constant", "model.lr_total:9"], "lr_total is used by cosine and linear only"),
-        (["model.lr_schedule:inverse_sqrt", "model.lr_final:0.5"], "lr_final is used by cosine and linear only"),
+        (["model.lr_warmup:9"], "[model] lr_warmup is not used without an lr_schedule"),
+        (["model.lr_schedule:constant", "model.lr_total:9"], "[model] lr_total is used by cosine and linear only"),
+        (
+            ["model.lr_schedule:inverse_sqrt", "model.lr_final:0.5"],
+            "[model] lr_final is used by cosine and linear only",
+        ),
+        (["train.lr_warmup_steps:40"], "[train] lr_warmup_steps has no effect without lr_decay: noam"),
+        (["train.lr_decay_factor:0.5"], "[train] lr_decay_factor has no effect without lr_decay: plateau"),
+        (["train.eval_beam:12"], "[train] eval_beam has no effect without [model] translator_type: bs"),
+        (["train.nesterov:True"], "[train] nesterov has no effect without optimizer: sgd"),
+        (["model.bucket_by:None", "model.max_len:9"], "[model] max_len has no effect without bucket_by"),
+        (["model.aux_dim:5"], "[model] aux_dim has no effect without pysimt"),
     ],
 )
 def test_keys_without_effect_are_warned_of(toy, pysimt, words, warning):
     outcome = pysimt("train", "-C", toy.config, "--check", *words)
     assert outcome.status == 0
-    assert f"Warning: [model] {warning}" in outcome.err
+    assert f"Warning: {warning}" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train.lr_decay:plateau", "train.lr_decay_factor:0.5"],
+        ["model.translator_type:bs", "train.eval_beam:12"],
+        ["train.optimizer:sgd", "train.momentum:0.9", "train.nesterov:True"],
+        ["model.bucket_by:src", "model.max_len:9", "model.bucket_order:ascending"],
+        ["model.bucket_by:None", "model.max_len:None"],
+    ],
+)
+def test_keys_that_act_are_not(toy, pysimt, words):
+    assert "no effect" not in pysimt("train", "-C", toy.config, "--check", *words).err
 
 
 def test_every_model_has_the_keys(toy, pysimt):

@@ -108,6 +108,10 @@ def test_three_ways_need_one_vocabulary(toy, refused):
     refused("3way needs one vocabulary for both sides; these have 16 and 5 words", "model.tied_emb:3way")
 
 
+def test_as_many_words_are_not_the_same_words(toy, refused):
+    refused("these have 16 and 16 words, and not the same", "model.tied_emb:3way")
+
+
 # Where nothing can be written
 
 

@@ -64,6 +64,16 @@ def test_an_actor_that_has_moved_or_is_gone_does_not_stop_what_began_with_it(toy
     assert "changed: train.pretrained_file" in outcome.error
 
 
+def test_a_file_that_has_changed_in_its_place_is_another_file(toy, pysimt):
+    """Also where training would not notice: a word of a reference that is not in the vocabulary."""
+    toy.val_trg.write_text(toy.val_trg.read_text().replace("FOUR", "unheard-of", 1))
+    assert pysimt("train", "-C", toy.config, "train.max_epochs:1").status == 0
+    toy.val_trg.write_text(toy.val_trg.read_text().replace("unheard-of", "never-seen", 1))
+    outcome = pysimt("train", "-C", toy.config, "train.max_epochs:2")
+    assert outcome.status == 2
+    assert "another configuration was trained here; changed: data.val_set: other content of " in outcome.error
+
+
 def test_states_without_checksums_go_by_names(toy, pysimt):
     known = {str(toy.src): checksum(str(toy.src))}
     assert same_value(str(toy.src), "/elsewhere/train.src", {})

@@ -111,6 +111,8 @@ def test_sampling_does_not_depend_on_the_batch_either():
     some = tiny_batch(model, tiny_sentences(9, n_words=6)[3:5])
     some.indices = [3, 4]
     assert [h.words for h in sample(model, some, 12, seed=5)] == [h.words for h in drawn[3:5]]
+    some.indices = [0, 1]  # of a corpus that is a part of a larger one
+    assert [h.words for h in sample(model, some, 12, seed=5, first_index=3)] == [h.words for h in drawn[3:5]]
 
 
 def test_samples_follow_the_policy():

@@ -195,10 +195,24 @@ def test_an_actor_that_knows_nothing_is_named(toy, pysimt):
     tokens = list(words)
     shuffled = tokens[:4] + tokens[:3:-1]
     toy.trg_vocab.write_text(json.dumps({token: f"{index} 1" for index, token in enumerate(shuffled)}))
-    found = verdict(pysimt, toy, "-s", "next", actor)
-    named = f"word 4 is {tokens[4]!r} there and {tokens[-1]!r} here"
-    assert f"pretrained_file was trained with another vocabulary of 'trg': {named}" in found[0]
+    named = f"was trained with another vocabulary of 'trg': word 4 is {tokens[4]!r} there and {tokens[-1]!r} here"
+    for check in (["--check"], []):
+        outcome = pysimt("train", *check, "-C", toy.config, "-s", "next", actor)
+        assert outcome.status == 2
+        assert named in outcome.error
+    assert not (toy.folder / "runs/toy-next").exists()
+    some = f"train.pretrained_layers:{['enc', 'dec']}"  # all of them, as it happens, but by the user's own will
+    found = verdict(pysimt, toy, "-s", "next", actor, some)
+    assert f"pretrained_file {named}" in found[0]
     assert "the actor knows nothing" in found[1]
+
+
+@pytest.mark.parametrize("change", ["train.eval_freq:3000", "train.max_iterations:9"])
+def test_a_run_that_ends_before_its_first_validation_is_named(toy, pysimt, change):
+    """An epoch has ten updates."""
+    assert verdict(pysimt, toy, "train.max_epochs:4", "train.eval_freq:0") == []
+    (found,) = verdict(pysimt, toy, "train.max_epochs:4", "train.eval_freq:0", change)
+    assert "there will be no validation of what is learned: the first is after" in found
 
 
 def test_no_actor_at_all_is_named(toy, pysimt):

@@ -52,7 +52,7 @@ def test_the_watch_adds_to_the_books(monkeypatch):
 
 
 def test_every_validation_tells_it_and_a_resumed_run_goes_on_counting(toy, pysimt):
-    assert pysimt("train", "-C", toy.config, "train.max_iterations:10").status == 0
+    assert pysimt("train", "-C", toy.config, "train.max_iterations:9").status == 0
     state = last_state(toy.run_folder)
     assert 0 < state["progress"]["seconds"] < 600
     state["progress"]["seconds"] += 7200

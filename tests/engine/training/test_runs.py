@@ -59,7 +59,7 @@ def test_changed_text_is_noticed(toy, pysimt):
     for path in (toy.src, toy.val_trg):
         text = path.read_text()
         path.write_text(text.replace("four ", "five ").replace("FOUR ", "FIVE "))
-        assert "has changed since this run began" in pysimt("train", "-C", toy.config, "train.max_epochs:3").error
+        assert ": other content of {" in pysimt("train", "-C", toy.config, "train.max_epochs:3").error
         path.write_text(text)
     assert pysimt("train", "-C", toy.config, "train.max_epochs:3").status == 0
 
@@ -154,3 +154,21 @@ def test_a_state_of_another_kind_is_refused(stopped, pysimt, part):
     outcome = pysimt("train", "-C", stopped.config)
     assert outcome.status == 2
     assert "--restart" in outcome.error or "lacks the weights" in outcome.error
+
+
+def test_numbered_checkpoints_are_saved_at_validations_as_well(toy, pysimt):
+    words = ["train.checkpoint_freq:5", "train.n_checkpoints:9", "train.eval_freq:5", "train.max_epochs:1"]
+    assert pysimt("train", "-C", toy.config, *words).status == 0
+    numbers = {path.name.rpartition("-update")[2] for path in toy.run_folder.glob("*-update*.ckpt")}
+    assert numbers == {"5.ckpt", "10.ckpt"}
+
+
+def test_the_last_epoch_is_validated_if_the_last_update_ends_it(toy, pysimt):
+    """An epoch has ten updates."""
+    words = ["train.eval_freq:0", "train.max_epochs:100"]
+    assert pysimt("train", "-C", toy.config, *words, "train.max_iterations:20").status == 0
+    progress = last_state(toy.run_folder)["progress"]
+    assert (progress["update"], progress["epoch"], progress["validation"]) == (20, 3, 2)
+    assert pysimt("train", "-C", toy.config, *words, "train.max_iterations:25").status == 0
+    progress = last_state(toy.run_folder)["progress"]
+    assert (progress["update"], progress["epoch"], progress["batch"], progress["validation"]) == (25, 3, 5, 2)

@@ -188,6 +188,23 @@ def test_scores_by_hand():
     assert (pair.first_better, pair.equal, pair.second_better) == (1, 1, 1)
 
 
+def test_several_annotators_of_a_sentence_have_one_vote_in_p():
+    def judged(number, **ranks):
+        return Judgement(RankingItem(number, "other", 0, "w", 1, tuple(ranks)), ranks)
+
+    once = [judged(number, a=1, b=2) for number in range(3)] + [judged(3, a=2, b=1)]
+    alone, tenfold = (score_ranking(own).pairs[0] for own in (once, once * 10))  # of the group `all`
+    assert (alone.first_better, alone.second_better, alone.p) == (3, 1, sign_test(3, 1))
+    assert (tenfold.first_better, tenfold.second_better, tenfold.p) == (30, 10, alone.p)
+    split = [*once, judged(0, a=2, b=1)]  # the annotators of sentence 0 do not agree: no vote
+    assert score_ranking(split).pairs[0].p == sign_test(2, 1)
+
+
+def test_the_sign_test_of_many_judgements():
+    assert sign_test(600, 600) == 1
+    assert 0 < sign_test(1100, 900) < 1e-4
+
+
 @pytest.mark.parametrize(("wins", "losses", "p"), [(0, 0, 1), (5, 5, 1), (5, 0, 2 / 32), (1, 9, 2 * 11 / 1024)])
 def test_sign_test(wins, losses, p):
     assert sign_test(wins, losses) == pytest.approx(p)
