@@ -6,6 +6,7 @@ Every file that this package writes goes through `atomic_write` or `atomic_folde
 import contextlib
 import gzip
 import os
+import shlex
 import shutil
 import stat
 import zlib
@@ -102,14 +103,14 @@ def decode_line(raw: bytes, number: int, where: object, name: str) -> str:
     """
     line = decode_utf8(raw, number, where, name)
     if number == 1 and line.startswith(BOM):
-        hint = f"remove it, e.g. sed -i '1s/^\\xEF\\xBB\\xBF//' {name}"
+        hint = f"remove it, e.g. sed -i '1s/^\\xEF\\xBB\\xBF//' {shlex.quote(name)}"
         raise UserError("begins with a byte-order mark", where, hint)
     for character, called, fix in (
         ("\0", "a NUL byte", "tr -d '\\000'"),
         ("\r", "a carriage return (Windows line ends?)", "tr -d '\\r'"),
     ):
         if character in line:
-            hint = f"remove it, e.g. {fix} < {name} > fixed.txt"
+            hint = f"remove it, e.g. {fix} < {shlex.quote(name)} > fixed.txt"
             raise UserError(f"line {number} has {called}", where, hint)
     return line
 
@@ -126,7 +127,7 @@ def decode_utf8(raw: bytes, number: int, where: object, name: str) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        hint = f"convert it, e.g. iconv -f latin1 -t utf-8 {name}"
+        hint = f"convert it, e.g. iconv -f latin1 -t utf-8 {shlex.quote(name)}"
         raise UserError(f"line {number} is not valid UTF-8", where, hint) from error
 
 

@@ -35,9 +35,11 @@ def compare(
     resampling: shuffles, bootstrap, seed, shuffling.
     """
     others = [as_system(name, runs) for name, runs in systems.items()]
-    chosen = choose_metrics([name.lower() for name in metrics], tokenize).metrics
-    first = as_system("baseline", baseline)
-    return compare_systems(as_run(references, "references"), first, others, chosen, Resampling(**resampling), no_unk)
+    choice = choose_metrics([name.lower() for name in metrics], tokenize)
+    if choice.missing:
+        raise UserError("; ".join(choice.missing), "metrics", "leave it out, or install it")
+    texts, first = as_run(references, "references"), as_system("baseline", baseline)
+    return compare_systems(texts, first, others, choice.metrics, Resampling(**resampling), no_unk)
 
 
 def lexical(

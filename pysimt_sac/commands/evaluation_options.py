@@ -138,8 +138,6 @@ def read_outputs(words: Sequence[str]) -> dict[str, NamedText]:
 
 def chosen_resampling(args: argparse.Namespace) -> Resampling:
     """The resampling options."""
-    if args.seed < 0:
-        raise UserError("must not be negative", "--seed")
     return Resampling(args.shuffles, args.bootstrap, args.seed, args.shuffling)
 
 

@@ -126,6 +126,8 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError(f"{args.beam_size} must be at most {LARGEST_BEAM}", "-k", USUAL_BEAM)
     if args.n_best and args.func != "bs":
         raise UserError("n-best lists come from beam search", "-N", "add -f bs")
+    if args.n_best and not args.splits:
+        raise UserError("n-best lists are written to files, not to standard output", "-N", "name splits with -s")
     if args.func == "bs-pysimt" and not args.splits:
         raise UserError("pysimt's own search translates whole splits only", "-f bs-pysimt", "name splits with -s")
     if args.prepare and not args.raw:

@@ -45,7 +45,8 @@ def write_vocabulary(path: Path, words: dict[str, int], with_special_tokens: boo
 
 
 def vocabulary_path(folder: Path, text_file: Path, min_frequency: int = 0, max_words: int = 0) -> Path:
-    """The path of a text file's vocabulary: `train.en` -> `train[-minN][-maxNtokens].vocab.en`."""
+    """The path of a text file's vocabulary: `train.en` -> `train[-minN][-maxNtokens].vocab.en`; so is `train.en.gz`."""
+    text_file = text_file.with_suffix("") if text_file.suffix == ".gz" else text_file
     stem = text_file.stem
     if min_frequency:
         stem += f"-min{min_frequency}"

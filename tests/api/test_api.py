@@ -242,3 +242,25 @@ def test_scores_and_tests_are_those_of_the_command_line(tmp_path, capsys):
     ours = pysimt_sac.lexical({"base.en": baseline, "better.en": better}, cases, shuffles=200)
     assert [row["all"]["lta"] for row in theirs["comparison"]["systems"]] == [row.all.lta for row in ours.systems]
     assert [row.all.lta for row in ours.systems] == [0.0, 100.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"shuffling": "Multeval"}, "no rule 'Multeval' .*did you mean 'multeval'"),
+        ({"bootstrap": 1}, "bootstrap: 1 must be at least 2"),
+        ({"shuffles": 0}, "shuffles: 0 must be at least 1"),
+        ({"seed": -1}, "seed: -1 must be at least 0"),
+        ({"metrics": ["blue"]}, "no metric 'blue'"),
+    ],
+)
+def test_a_comparisons_settings_are_checked(settings, message):
+    with pytest.raises(UserError, match=message):
+        pysimt_sac.compare(["a b"], {"new": ["a c"]}, ["a b"], **settings)
+
+
+def test_a_metric_of_a_comparison_is_found_in_any_case():
+    found = pysimt_sac.compare(["a b"], {"new": ["a c"]}, ["a b"], metrics=["bleu"], shuffles=9, bootstrap=9)
+    assert found["bleu"] is found["BLEU"]
+    with pytest.raises(UserError, match="there is no comparison on 'ter'"):
+        found["ter"]

@@ -95,7 +95,7 @@ def test_test_sets_apart_and_pooled(two_sets, capsys, files):
         (["--system", "baseline", "new.1"], "two systems are called 'baseline'"),
         (["--system", "new", "short"], "short: has 4 lines, but the reference ref.de has 30"),
         (["--system", "new", "new.1", "--sets", "x"], "has no {set}, but --sets is given"),
-        (["--system", "new", "new.1", "--seed", "-1"], "--seed: must not be negative"),
+        (["--system", "new", "new.1", "--seed", "-1"], "seed: -1 must be at least 0"),
     ],
 )
 def test_misuse_is_one_line_and_status_2(outputs, write, capsys, arguments, message):

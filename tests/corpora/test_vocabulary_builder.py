@@ -36,6 +36,7 @@ def test_the_file_is_what_pysimt_reads():
 )
 def test_names_are_pysimts(limits, name):
     assert vocabulary_path(Path("out"), Path("in/train.lc.norm.tok.en"), *limits) == Path("out") / name
+    assert vocabulary_path(Path("out"), Path("in/train.lc.norm.tok.en.gz"), *limits) == Path("out") / name
 
 
 def test_the_command_writes_one_vocabulary_per_file(tmp_path, capsys):

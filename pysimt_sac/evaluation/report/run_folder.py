@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pysimt_sac.engine.config.parser import parse_direction
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.figures import Point
@@ -75,10 +76,11 @@ def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolde
     best = best_checkpoint(path, newest)
     if data is not None:
         options["data"] = moved_data(options, data, path)
+    source, target = parse_direction(options["model"].get("direction"), str(newest))
     splits = {
-        key.removesuffix("_set"): SplitFiles(Path(files["src"]), Path(files["trg"]))
+        key.removesuffix("_set"): SplitFiles(Path(files[source]), Path(files[target]))
         for key, files in options["data"].items()
-        if key.endswith("_set") and isinstance(files, dict) and {"src", "trg"} <= set(files)
+        if key.endswith("_set") and isinstance(files, dict) and {source, target} <= set(files)
     }
     filters = options["train"].get("eval_filters") or ()
     if isinstance(filters, str):

@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.metrics import CorpusMetric, FloatArray, Formula
 from pysimt_sac.evaluation.scoring.scores import choose_metrics, collect_statistics
 from pysimt_sac.evaluation.scoring.significance import Resampling, bootstrap_scores, randomisation_p
@@ -88,8 +88,12 @@ class Comparison:
     metrics: tuple[MetricComparison, ...]
 
     def __getitem__(self, metric: str) -> MetricComparison:
-        """The comparison on one metric."""
-        return next(part for part in self.metrics if part.metric == metric)
+        """The comparison on one metric, in any case: `comparison["BLEU"]`."""
+        found = {part.metric.lower(): part for part in self.metrics}
+        if metric.lower() not in found:
+            known = [part.metric for part in self.metrics]
+            raise UserError(f"there is no comparison on {metric!r}", todo=did_you_mean(metric, known))
+        return found[metric.lower()]
 
 
 def compare_systems(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.metrics import FloatArray
 
 Drawn = npt.NDArray[np.uint8]
@@ -33,6 +33,13 @@ class Resampling:
     bootstrap: int = 1_000
     seed: int = 1
     shuffling: str = PAIRED
+
+    def __post_init__(self) -> None:
+        for name, least in (("shuffles", 1), ("bootstrap", 2), ("seed", 0)):
+            if (value := getattr(self, name)) < least:
+                raise UserError(f"{value} must be at least {least}", name)
+        if self.shuffling not in SHUFFLINGS:
+            raise UserError(f"no rule {self.shuffling!r}", "shuffling", did_you_mean(self.shuffling, SHUFFLINGS))
 
 
 def blocks(total: int, numbers_each: int) -> Iterator[int]:

@@ -54,6 +54,7 @@ WORDS = [
     ("--seed -1", "must be 0 or more"),
     ("-f beam", "invalid choice: 'beam'"),
     ("-N", "n-best lists come from beam search"),
+    ("-N -f bs", "n-best lists are written to files, not to standard output"),
     ("-d cuda:7", "GPU"),
     ("-s test", "-o PREFIX: missing"),
     ("-s tset -o OUT", "unknown split 'tset'.*did you mean 'test'"),
