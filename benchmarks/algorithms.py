@@ -109,8 +109,8 @@ def load_actor(model) -> None:
 def some_batches(model, amount: int, size: int = PAPER_TRAINING["batch_size"]) -> list:
     """Batches from all over the training text's lengths."""
     data = model.load_data("train", size)
-    lengths = np.quantile(data.key, np.linspace(0.1, 0.9, amount)).astype(int)
-    return [data[np.flatnonzero(data.key == length)[: data.batch_size]] for length in lengths]
+    lengths = np.quantile(data.bucket_lengths, np.linspace(0.1, 0.9, amount)).astype(int)
+    return [data[np.flatnonzero(data.bucket_lengths == length)[: data.batch_size]] for length in lengths]
 
 
 def measure_algorithms(corpus: Corpus, quick: bool) -> list[dict]:

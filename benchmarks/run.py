@@ -110,11 +110,14 @@ def pysimt_model(corpus: Corpus):
 
 def same_sentences(data, n_batches: int):
     """Batches of the same sentences of some source lengths: grouped by target length, too, and not."""
-    lengths = np.quantile(data.key, [0.15, 0.5, 0.85]).astype(int)
-    chosen = [np.flatnonzero(data.key == length)[: n_batches * data.batch_size // 3] for length in np.unique(lengths)]
+    lengths = np.quantile(data.bucket_lengths, [0.15, 0.5, 0.85]).astype(int)
+    chosen = [
+        np.flatnonzero(data.bucket_lengths == length)[: n_batches * data.batch_size // 3]
+        for length in np.unique(lengths)
+    ]
     size, ours, by_source = data.batch_size, [], []
     for bucket in chosen:
-        sorted_ = bucket[np.argsort(data.other[bucket], kind="stable")]
+        sorted_ = bucket[np.argsort(data.tie_lengths[bucket], kind="stable")]
         ours += [sorted_[start : start + size] for start in range(0, len(bucket), size)]
         by_source += [bucket[start : start + size] for start in range(0, len(bucket), size)]
     return ours, by_source

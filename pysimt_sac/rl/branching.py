@@ -101,11 +101,19 @@ def collect_branched(
         words_MK = trace.words_TBK[times_M, sentences_M]
         valid_MK = trace.log_pi_TBK[times_M, sentences_M] >= math.log(max(options.branch_least, 1e-30))
         states_C, columns_C = valid_MK.nonzero().unbind(1)
-        forked = times_M[states_C], sentences_M[states_C], words_MK[states_C, columns_C]
-        sampler = generator if options.branch_continuation == "sample" else None
-        all_greedy = options.branch_path == options.branch_continuation == "greedy"
-        continuing = order_of_branches(sentences_M)[states_C], sampler, all_greedy
-        whole_TC = complete(stepper, path, trace, limits_B.to(actor.device), *forked, *continuing)
+        times_C, sentences_C = times_M[states_C], sentences_M[states_C]
+        whole_TC = complete(
+            stepper,
+            path,
+            trace,
+            limits_B.to(actor.device),
+            times_C,
+            sentences_C,
+            words_C=words_MK[states_C, columns_C],
+            order_C=order_of_branches(sentences_M)[states_C],
+            generator=generator if options.branch_continuation == "sample" else None,
+            all_greedy=options.branch_path == options.branch_continuation == "greedy",
+        )
     experience = collector.score(actor, batch, encoded, path, alpha, update, generator, True, references_RB)
     choices = likeliest_words(trace, len(path.words_TB) - 1, options.branch_least)
     source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
@@ -113,10 +121,9 @@ def collect_branched(
         inputs = path.words_TB, references_RB, choices.words_TBK, limits_B
         choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, alpha, source))
     # The return of a branch is c (R_T - R_{t-1}): the hypothesis's score less what the path had earned before.
-    scores_C = collector.final_scores(
-        actor, whole_TC, references_RB.index_select(1, forked[1]), alpha, source, forked[1]
-    )
-    before_C = (experience.scale_B * experience.potentials_before_TB)[forked[0], forked[1]]
+    branch_references_RC = references_RB.index_select(1, sentences_C)
+    scores_C = collector.final_scores(actor, whole_TC, branch_references_RC, alpha, source, sentences_C)
+    before_C = (experience.scale_B * experience.potentials_before_TB)[times_C, sentences_C]
     returns_MK = torch.zeros(valid_MK.shape, device=actor.device)
     returns_MK[states_C, columns_C] = scores_C - before_C
     rewards_MK = choices.rewards_TBK[times_M, sentences_M]

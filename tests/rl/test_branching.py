@@ -180,7 +180,12 @@ def test_returns_of_words_are_scaled_as_rewards_are():
 @pytest.mark.parametrize("continuation", ["greedy", "sample"])
 def test_the_hypotheses_behind_the_returns(continuation, monkeypatch):
     seen, original = [], branching.complete
-    monkeypatch.setattr(branching, "complete", lambda *args: seen.append((original(*args), args[4])) or seen[-1][0])
+
+    def complete(*args, **named):
+        seen.append((original(*args, **named), args[4]))
+        return seen[-1][0]
+
+    monkeypatch.setattr(branching, "complete", complete)
     made = make()
     experience = collect(made, branch_states=3, branch_continuation=continuation)
     ((whole_TC, times_C),) = seen
@@ -207,9 +212,9 @@ def test_sampled_continuations_differ_and_greedy_ones_do_not():
             collector.generator.manual_seed(1)
             original = branching.complete
 
-            def complete(*args, seed=seed, original=original):
-                args[-2] and args[-2].manual_seed(seed)
-                return original(*args)
+            def complete(*args, generator, seed=seed, original=original, **named):
+                generator and generator.manual_seed(seed)
+                return original(*args, generator=generator, **named)
 
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(branching, "complete", complete)

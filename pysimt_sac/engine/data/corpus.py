@@ -103,19 +103,19 @@ class Text:
         return torch.from_numpy(padded)
 
 
-def order_by_length(key: Indices, other: Indices, rng: np.random.Generator) -> Indices:
-    """Sentences by `key` length, then by `other` length.
+def order_by_length(lengths: Indices, tie_lengths: Indices, rng: np.random.Generator) -> Indices:
+    """Sentences by the length of one side, then by that of the other.
 
     Grouping by source length alone leaves a third of the target positions to padding. Sentences of the same two
     lengths are shuffled, so that no two epochs have the same batches.
     """
-    order = rng.permutation(len(key))
-    return order[np.lexsort((other[order], key[order]))]
+    order = rng.permutation(len(lengths))
+    return order[np.lexsort((tie_lengths[order], lengths[order]))]
 
 
-def split_where_longer(order: Indices, key: Indices) -> list[Indices]:
-    """Sentences in the order of their `key` lengths, each length by itself."""
-    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+def split_where_longer(order: Indices, lengths: Indices) -> list[Indices]:
+    """Sentences in the order of their lengths, each length by itself."""
+    return np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1)
 
 
 def cut_by_sentences(order: Indices, size: int) -> list[Indices]:
@@ -160,7 +160,7 @@ class ParallelCorpus(Dataset[Batch]):
         self.training = training
         self.bucket_by = bucket_by
         self.bucket_order = bucket_order
-        self.exact = sampler_type == "bucket"
+        self.sampler_type = sampler_type
         self.seed = seed
         check_parallel(sides)
         names = list(sides)
@@ -168,40 +168,41 @@ class ParallelCorpus(Dataset[Batch]):
             raise UserError(
                 f"{bucket_by!r} is not a side of the corpus", "[model] bucket_by", f"one of {', '.join(names)}"
             )
-        self.key = sides[bucket_by or names[0]].lengths
-        self.other = sides[names[-1] if (bucket_by or names[0]) == names[0] else names[0]].lengths
-        keep = np.arange(len(self.key))
+        bucket_side = bucket_by or names[0]
+        tie_side = next((name for name in reversed(names) if name != bucket_side), bucket_side)
+        self.bucket_lengths, self.tie_lengths = sides[bucket_side].lengths, sides[tie_side].lengths
+        kept = np.arange(len(self.bucket_lengths))
         if training and max_len is not None and bucket_by is not None:
-            keep = keep[self.key <= max_len]
-        if not len(keep):
+            kept = kept[self.bucket_lengths <= max_len]
+        if not len(kept):
             raise UserError(f"all sentences are longer than max_len = {max_len}", sides[names[0]].name, "raise max_len")
-        self.keep = keep
-        self.n_predicted = sides[names[-1]].lengths[keep] - 1
+        self.kept = kept
+        self.n_predicted = sides[names[-1]].lengths[kept] - 1
 
     def __len__(self) -> int:
-        return len(self.keep)
+        return len(self.kept)
 
     @property
     def left_out(self) -> int:
         """How many sentences were too long."""
-        return len(self.key) - len(self.keep)
+        return len(self.bucket_lengths) - len(self.kept)
 
     def batches(self, epoch: int = 0) -> list[Indices]:
         """The sentences of each batch of an epoch, in the order in which they are visited."""
         rng = np.random.default_rng([self.seed, epoch])
-        key, other = self.key[self.keep], self.other[self.keep]
+        lengths, tie_lengths = self.bucket_lengths[self.kept], self.tie_lengths[self.kept]
         if self.training and self.bucket_by is None:
-            order = rng.permutation(len(self.keep))
+            order = rng.permutation(len(self.kept))
         else:
-            order = order_by_length(key, other, rng)
-        exact = self.training and self.bucket_by is not None and self.exact
-        buckets = split_where_longer(order, key) if exact else [order]
+            order = order_by_length(lengths, tie_lengths, rng)
+        equal_lengths_only = self.training and self.bucket_by is not None and self.sampler_type == "bucket"
+        buckets = split_where_longer(order, lengths) if equal_lengths_only else [order]
         groups = [batch for bucket in buckets for batch in self.cut(bucket)]
         if self.training and self.bucket_order is None:
             groups = [groups[index] for index in rng.permutation(len(groups))]
         elif self.bucket_order == "descending":
             groups.reverse()
-        return [self.keep[group] for group in groups]
+        return [self.kept[group] for group in groups]
 
     def cut(self, order: Indices) -> list[Indices]:
         """Batches of sentences in a given order."""

@@ -17,7 +17,7 @@ from pysimt_sac.engine.network.stepper import Stepper
 
 Chooser = Callable[[Tensor, Tensor, int], Tensor]
 
-FULL_ENOUGH = 0.9  # sentences that are done leave the batch when no more than this share of it is open
+FULL_ENOUGH = 0.9  # sentences that are done leave the batch when no more than this share is unfinished
 
 
 class Hypothesis(NamedTuple):
@@ -65,22 +65,22 @@ def follow(model: Searchable, batch: Any, max_len: int, suppress_unk: bool, choo
     device = stepper.device
     sentences = torch.arange(batch.size, device=device)
     words_B = torch.full((batch.size,), BOS, device=device)
-    ended_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
+    finished_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
     chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
     total_B = torch.zeros(batch.size, device=device)
     for step in range(max_len):
         log_p_BV = stepper.log_probs(words_B.unsqueeze(1)).squeeze(1)
         words_B = choose(log_p_BV, sentences, step)
         log_p_B = log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
-        total_B[sentences] += log_p_B.masked_fill_(ended_B, 0.0)
+        total_B[sentences] += log_p_B.masked_fill_(finished_B, 0.0)
         chosen_BT[sentences, step] = words_B
-        ended_B |= words_B.eq(EOS)
-        open_ = ended_B.logical_not().nonzero().squeeze(1)
-        if len(open_) == 0:
+        finished_B |= words_B.eq(EOS)
+        unfinished = finished_B.logical_not().nonzero().squeeze(1)
+        if len(unfinished) == 0:
             break
-        if len(open_) <= FULL_ENOUGH * len(words_B):
-            stepper.keep_sentences(open_)
-            words_B, sentences, ended_B = words_B[open_], sentences[open_], ended_B[open_]
+        if len(unfinished) <= FULL_ENOUGH * len(words_B):
+            stepper.keep_sentences(unfinished)
+            words_B, sentences, finished_B = words_B[unfinished], sentences[unfinished], finished_B[unfinished]
     return [finish(words, score) for words, score in zip(chosen_BT.tolist(), total_B.tolist(), strict=True)]
 
 
@@ -125,8 +125,9 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The best hypotheses of every sentence, best first; only the first is certain unless `n_best` asks for all.
 
-    A hypothesis that ends keeps its place in the beam and its score; open ones compete with it by log-probability.
-    A sentence is done when all its hypotheses have ended, or when no open one can still beat its best ended one.
+    A finished hypothesis keeps its score, and its place in the beam unless K likelier ones take it: unfinished ones
+    compete with it by log-probability. A sentence is done when all its hypotheses are finished, or when no unfinished
+    one can still beat its best finished one.
     """
     stepper = model.stepper(model.encode(batch), suppress_unk)
     device = stepper.device
@@ -137,26 +138,26 @@ def beam_search(
         beam, parents_BK = beam.extend(stepper.log_probs(beam.words_BKT[..., -1]), beam_size)
         stepper.keep_hypotheses(parents_BK)
         last_step = step + 1 == max_len
-        done_B = beam.ended_BK.all(-1) if n_best else beam.decided(max_len, lp_alpha)
+        done_B = beam.finished_BK.all(-1) if n_best else beam.can_stop(max_len, lp_alpha)
         if last_step:
             done_B = torch.ones_like(done_B)
         if bool(done_B.any()):
             for row in done_B.nonzero().squeeze(1).tolist():
-                results[int(sentences[row])] = beam.hypotheses(row, lp_alpha, and_open=last_step)
-            open_ = (~done_B).nonzero().squeeze(1)
-            if len(open_) == 0:
+                results[int(sentences[row])] = beam.hypotheses(row, lp_alpha, include_unfinished=last_step)
+            unfinished = (~done_B).nonzero().squeeze(1)
+            if len(unfinished) == 0:
                 break
-            stepper.keep_sentences(open_)
-            beam, sentences = beam.keep(open_), sentences[open_]
+            stepper.keep_sentences(unfinished)
+            beam, sentences = beam.keep(unfinished), sentences[unfinished]
     return results
 
 
 class Beam(NamedTuple):
-    """The hypotheses of each sentence: their words from `<bos>` on, log-probabilities, and which have ended."""
+    """The hypotheses of each sentence: their words from `<bos>` on, log-probabilities, and which are finished."""
 
     words_BKT: Tensor
     log_p_BK: Tensor
-    ended_BK: Tensor
+    finished_BK: Tensor
 
     @classmethod
     def start(cls, size: int, device: torch.device) -> "Beam":
@@ -168,46 +169,46 @@ class Beam(NamedTuple):
         )
 
     def extend(self, next_log_p_BKV: Tensor, beam_size: int) -> tuple["Beam", Tensor]:
-        """The best of: each open hypothesis with one more word, each ended one as it is, followed by padding."""
+        """The best of: unfinished hypotheses with one more word each, finished ones as they are, then padding."""
         n_best = min(beam_size, next_log_p_BKV.size(-1))
         step_BKN, words_BKN = next_log_p_BKV.topk(n_best, dim=-1)
-        # An ended hypothesis has one continuation, for free; the other places of its row are no candidates.
+        # A finished hypothesis has one continuation, for free; the other places of its row are no candidates.
         stays_N = torch.full((n_best,), -math.inf, device=step_BKN.device)
         stays_N[0] = 0.0
-        step_BKN = torch.where(self.ended_BK.unsqueeze(-1), stays_N, step_BKN)
-        words_BKN = words_BKN.masked_fill(self.ended_BK.unsqueeze(-1), PAD)
+        step_BKN = torch.where(self.finished_BK.unsqueeze(-1), stays_N, step_BKN)
+        words_BKN = words_BKN.masked_fill(self.finished_BK.unsqueeze(-1), PAD)
         total_BKN = self.log_p_BK.unsqueeze(-1) + step_BKN
         log_p_BK, flat_BK = total_BKN.flatten(1).topk(min(beam_size, total_BKN[0].numel()), dim=-1)
         parents_BK = flat_BK // n_best
         words_BK = words_BKN.flatten(1).gather(1, flat_BK)
         history_BKT = self.words_BKT.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, self.words_BKT.size(-1)))
-        # A place that no candidate fills (fewer than K continuations exist) counts as ended, with its score of -inf.
-        ended_BK = self.ended_BK.gather(1, parents_BK) | words_BK.eq(EOS) | log_p_BK.isneginf()
-        return Beam(torch.cat((history_BKT, words_BK.unsqueeze(-1)), -1), log_p_BK, ended_BK), parents_BK
+        # A place that no candidate fills (fewer than K continuations exist) counts as finished, with its score of -inf.
+        finished_BK = self.finished_BK.gather(1, parents_BK) | words_BK.eq(EOS) | log_p_BK.isneginf()
+        return Beam(torch.cat((history_BKT, words_BK.unsqueeze(-1)), -1), log_p_BK, finished_BK), parents_BK
 
     def scores(self, lp_alpha: float) -> Tensor:
         """Length-normalised log-probabilities (B, K)."""
         n_words_BK = self.words_BKT.gt(EOS).sum(-1)
         return self.log_p_BK / length_normaliser(n_words_BK.to(self.log_p_BK.dtype), lp_alpha)
 
-    def decided(self, max_len: int, lp_alpha: float) -> Tensor:
-        """Sentences whose best ended hypothesis no open one can overtake.
+    def can_stop(self, max_len: int, lp_alpha: float) -> Tensor:
+        """Sentences whose best finished hypothesis no unfinished one can overtake.
 
-        Log-probabilities only fall, so an open hypothesis can at best keep its own and be divided by the most.
+        Log-probabilities only fall, so an unfinished hypothesis can at best keep its own and be divided by the most.
         """
-        best_ended_B = self.scores(lp_alpha).masked_fill(~self.ended_BK, -math.inf).amax(-1)
+        best_finished_B = self.scores(lp_alpha).masked_fill(~self.finished_BK, -math.inf).amax(-1)
         most = length_normaliser(torch.tensor(float(max_len)), lp_alpha).item()
-        best_open_B = (self.log_p_BK / most).masked_fill(self.ended_BK, -math.inf).amax(-1)
-        return self.ended_BK.all(-1) | (best_ended_B >= best_open_B)
+        best_unfinished_B = (self.log_p_BK / most).masked_fill(self.finished_BK, -math.inf).amax(-1)
+        return self.finished_BK.all(-1) | (best_finished_B >= best_unfinished_B)
 
     def keep(self, indices: Tensor) -> "Beam":
         """Some of the sentences."""
         return Beam(*(part.index_select(0, indices) for part in self))
 
-    def hypotheses(self, row: int, lp_alpha: float, and_open: bool) -> list[Hypothesis]:
-        """The ended hypotheses of a sentence, best first, with the open ones if the search must stop here."""
+    def hypotheses(self, row: int, lp_alpha: float, include_unfinished: bool) -> list[Hypothesis]:
+        """The finished hypotheses of a sentence, best first, with the unfinished ones if the search must stop here."""
         scores_K = self.scores(lp_alpha)[row]
-        eligible_K = scores_K.isfinite() if and_open else scores_K.isfinite() & self.ended_BK[row]
+        eligible_K = scores_K.isfinite() if include_unfinished else scores_K.isfinite() & self.finished_BK[row]
         order = scores_K.argsort(descending=True, stable=True)
         order = order[eligible_K[order]]
         words_KT = self.words_BKT[row, order, 1:].tolist()

@@ -116,7 +116,7 @@ def check_run(model: Any, options: TrainOptions, suffix: str, restart: bool) -> 
 def describe_texts(corpus: ParallelCorpus) -> None:
     """What was read, and what in it may surprise."""
     rates = ", ".join(f"{name} {suspicions.unknown_rate(side):.2%}" for name, side in corpus.sides.items())
-    longest = ", ".join(f"{name} {side.lengths[corpus.keep].max()}" for name, side in corpus.sides.items())
+    longest = ", ".join(f"{name} {side.lengths[corpus.kept].max()}" for name, side in corpus.sides.items())
     mean = ", ".join(f"{name} {suspicions.words_per_sentence(side):.1f}" for name, side in corpus.sides.items())
     logger.info(
         f"Training text: {len(corpus)} pairs in {len(corpus.batches(1))} batches; longest: {longest}; "

@@ -2,6 +2,7 @@
 
 import resource
 import shutil
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,24 +40,39 @@ def in_units(n_bytes: float) -> str:
 
 
 class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
-    """Within a `with` block, counts what the forward pass keeps for the backward pass."""
+    """Within a `with` block, the most that forward passes keep for their backward passes at a time, in bytes."""
 
     def __init__(self, weights: Iterable[Tensor]) -> None:
         self.weights = {weight.untyped_storage().data_ptr() for weight in weights}
-        self.storages: dict[int, int] = {}
-        super().__init__(self.count, lambda tensor: tensor)
+        self.holders: Counter[int] = Counter()  # of each storage: how many tensors are kept that are views of it
+        self.now = self.bytes = 0
+        super().__init__(lambda tensor: Saved(self, tensor), lambda saved: saved.tensor)
 
-    def count(self, tensor: Tensor) -> Tensor:
-        """Note a tensor's memory once, however many views of it are kept; weights are counted elsewhere."""
-        storage = tensor.untyped_storage()
+    def add(self, storage: torch.UntypedStorage) -> None:
+        """Count a storage once, however many views of it are kept; weights are counted elsewhere."""
         if storage.data_ptr() not in self.weights:
-            self.storages[storage.data_ptr()] = storage.nbytes()
-        return tensor
+            self.holders[storage.data_ptr()] += 1
+            if self.holders[storage.data_ptr()] == 1:
+                self.now += storage.nbytes()
+                self.bytes = max(self.bytes, self.now)
 
-    @property
-    def bytes(self) -> int:
-        """All of it."""
-        return sum(self.storages.values())
+    def remove(self, storage: torch.UntypedStorage) -> None:
+        """One view of it is no longer kept."""
+        if storage.data_ptr() not in self.weights:
+            self.holders[storage.data_ptr()] -= 1
+            if self.holders[storage.data_ptr()] == 0:
+                self.now -= storage.nbytes()
+
+
+class Saved:
+    """A tensor that a graph keeps, as long as it does."""
+
+    def __init__(self, kept: SavedTensors, tensor: Tensor) -> None:
+        self.kept, self.tensor = kept, tensor
+        kept.add(tensor.untyped_storage())
+
+    def __del__(self) -> None:
+        self.kept.remove(self.tensor.untyped_storage())
 
 
 def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> TrainingMemory:

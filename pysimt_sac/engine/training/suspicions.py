@@ -44,8 +44,8 @@ def about_corpus(name: str, corpus: ParallelCorpus, vocabs: Mapping[str, Vocabul
     if max(lengths) > LONGER * min(lengths):
         told = f"{lengths[0]:.1f} words in the source, {lengths[1]:.1f} in the target"
         yield f"sentences of the {name} text have {told}: are both sides segmented, and translations of each other?"
-    if corpus.left_out > LEFT_OUT * len(corpus.key):
-        share = corpus.left_out / len(corpus.key)
+    if corpus.left_out > LEFT_OUT * len(corpus.bucket_lengths):
+        share = corpus.left_out / len(corpus.bucket_lengths)
         yield f"{share:.0%} of the {name} pairs are longer than max_len and left out: raise it, or look at the text"
     spread = min(source.lengths.std(), target.lengths.std())
     if len(source) >= LEAST_PAIRS and spread >= LEAST_SPREAD:

@@ -134,31 +134,32 @@ def shared_randomisation(
     baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, resampling: Resampling
 ) -> list[FloatArray]:
     """`randomisation_p` for systems with the same number of runs."""
-    first, sentences, columns = baseline.shape
+    n_baseline, sentences, columns = baseline.shape
     pooled = [np.concatenate([baseline, system]) for system in systems]
-    total = len(pooled[0])
+    n_runs = len(pooled[0])
     dtype: type[np.floating] = np.float32
-    if any(summing_type(statistics, sentences * total) is np.float64 for statistics in pooled):
+    if any(summing_type(statistics, sentences * n_runs) is np.float64 for statistics in pooled):
         dtype = np.float64
-    tables = [both.transpose(1, 0, 2).reshape(sentences * total, columns).astype(dtype) for both in pooled]
-    totals = [both.sum(axis=(0, 1)) for both in pooled]
+    tables = [both.transpose(1, 0, 2).reshape(sentences * n_runs, columns).astype(dtype) for both in pooled]
+    pooled_sums = [both.sum(axis=(0, 1)) for both in pooled]
     observed = [np.abs(score(baseline.sum(axis=(0, 1))) - score(system.sum(axis=(0, 1)))) for system in systems]
     as_large = [np.zeros(np.shape(difference)) for difference in observed]
 
-    random = np.random.default_rng([resampling.seed, 1, total])
+    random = np.random.default_rng([resampling.seed, 1, n_runs])
     multeval = resampling.shuffling == MULTEVAL
-    for count in blocks(resampling.shuffles, sentences * total):
+    for count in blocks(resampling.shuffles, sentences * n_runs):
+        # Which runs of each sentence are in the first pseudo-system, and with MultEval's rule also in the second one.
         drawn: tuple[Drawn, ...]
         if multeval:
-            drawn = draw_multeval(random, count, sentences, first)
-        elif total == 2 * first:
-            drawn = (draw_swaps(random, count, sentences, first),)
+            drawn = draw_multeval(random, count, sentences, n_baseline)
+        elif n_runs == 2 * n_baseline:
+            drawn = (draw_swaps(random, count, sentences, n_baseline),)
         else:
-            drawn = (draw_subsets(random, count, sentences, first, total),)
-        sides = [side.reshape(count, sentences * total).astype(dtype) for side in drawn]
+            drawn = (draw_subsets(random, count, sentences, n_baseline, n_runs),)
+        members = [member.reshape(count, sentences * n_runs).astype(dtype) for member in drawn]
         for number, table in enumerate(tables):
-            sums = [(side @ table).astype(np.float64) for side in sides]
-            other_sums = sums[1] if multeval else totals[number] - sums[0]
+            sums = [(member @ table).astype(np.float64) for member in members]
+            other_sums = sums[1] if multeval else pooled_sums[number] - sums[0]
             difference = np.abs(score(sums[0]) - score(other_sums))
             larger = difference > observed[number] + TIE if multeval else difference >= observed[number] - TIE
             as_large[number] += larger.sum(axis=0)

@@ -48,7 +48,10 @@ def test_batches_by_target_words_are_full_and_not_too_full(options):
         assert sorted(np.concatenate(batches)) == list(range(200))
         assert all(len(batch) * lengths[batch].max() <= 50 for batch in batches)
         for batch, after in itertools.pairwise(batches):
-            same_bucket = options.get("bucket_by") != "src" or training.key[batch[0]] == training.key[after[0]]
+            same_bucket = (
+                options.get("bucket_by") != "src"
+                or training.bucket_lengths[batch[0]] == training.bucket_lengths[after[0]]
+            )
             grown = np.append(batch, after[0])
             assert not same_bucket or len(grown) * lengths[grown].max() > 50
 
@@ -78,8 +81,8 @@ def test_buckets_have_one_source_length_and_similar_target_lengths():
     training = corpus(2000, training=True, bucket_by="src")
     padding = words = 0
     for batch in training.batches(1):
-        assert len(set(training.key[batch])) == 1
-        lengths = training.other[batch]
+        assert len(set(training.bucket_lengths[batch])) == 1
+        lengths = training.tie_lengths[batch]
         padding += (lengths.max() - lengths).sum()
         words += lengths.sum()
     assert padding / words < 0.1
@@ -87,9 +90,13 @@ def test_buckets_have_one_source_length_and_similar_target_lengths():
 
 def test_curriculum_orders():
     up = corpus(training=True, bucket_by="src", bucket_order="ascending")
-    assert [up.key[batch[0]] for batch in up.batches()] == sorted(up.key[batch[0]] for batch in up.batches())
+    assert [up.bucket_lengths[batch[0]] for batch in up.batches()] == sorted(
+        up.bucket_lengths[batch[0]] for batch in up.batches()
+    )
     down = corpus(training=True, bucket_by="src", bucket_order="descending")
-    assert [down.key[b[0]] for b in down.batches()] == sorted((down.key[b[0]] for b in down.batches()), reverse=True)
+    assert [down.bucket_lengths[b[0]] for b in down.batches()] == sorted(
+        (down.bucket_lengths[b[0]] for b in down.batches()), reverse=True
+    )
 
 
 def test_long_sentences_are_left_out_of_training_only():

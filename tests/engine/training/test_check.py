@@ -105,7 +105,7 @@ def test_critics_alone_and_beside_the_actor_are_both_tried(toy, pysimt):
     assert "All is well; nothing was written" in told
     words[2] = "model.critic_pretrain_epochs:9"
     alone = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
-    assert activations_of(told) > activations_of(alone)  # the stage that needs more counts
+    assert activations_of(told) == activations_of(alone)  # of two critics, which are gone when the actor's turn comes
 
 
 def activations_of(told):
