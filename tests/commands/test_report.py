@@ -53,6 +53,14 @@ def test_one_line_is_enough(run, toy, tmp_path, capsys):
     ElementTree.parse(tmp_path / "figures" / "frequency-test.svg")
 
 
+def test_sides_may_have_other_names(toy):
+    text = toy.config.read_text().replace("trg:Text", "de:Text").replace("'trg':", "'de':").replace("trg:", "de:")
+    toy.config.write_text(text)
+    command("train", "-C", str(toy.config), "train.max_iterations:1")
+    found = read_run(toy.run_folder)
+    assert (found.splits["test"].source, found.splits["test"].target) == (toy.test_src, toy.test_trg)
+
+
 def test_a_run_whose_data_has_moved(run, toy, tmp_path, capsys):
     (tmp_path / "elsewhere").mkdir()
     for path in (*toy.folder.glob("*.src"), *toy.folder.glob("*.trg")):
