@@ -28,15 +28,19 @@ def test_the_readme_s_tables_are_those_of_the_page(generate, tmp_path):
     found = {
         "format": 1, "title": "Multi30K", "pair": "en-de", "short": False, "baselines": ["MLE", "C1"],
         "searches": ["beam6"], "seconds": 10, "comparisons": [part], "lexical": [], "paper_tables": [], "missing": [],
-        "systems": [{"name": "MLE", "config": "mle", "start": "", "runs": [books]}],
+        "systems": [{"name": "MLE", "config": "mle", "start": "", "runs": [books, books]}],
     }  # fmt: skip
     (tmp_path / "en-de.json").write_text(json.dumps(found))
+    one_seed = {**found, "title": "Tried once", "systems": [{**found["systems"][0], "runs": [books]}]}
+    (tmp_path / "once.json").write_text(json.dumps(one_seed))
     (tmp_path / "discussion.md").write_text("## What it says\n")
     readme = generate.readme("a\n<!-- results -->\nold\n<!-- end of results -->\nb\n", tmp_path)
     rows = re.findall(r"^\| .*", readme, flags=re.MULTILINE)
     assert rows[-2:] == ["| MLE | 2 | 38.5±0.7 |", r"| SAC BLEU | 2 | 39.5±0.7\* |"]
     page = generate.results(tmp_path).splitlines()
     assert set(rows) <= set(page)
+    assert "## Tried once, EN-DE, one seed" in page
+    assert "Tried once" not in readme
     assert "old" not in readme
     assert page[-1] == "## What it says"
 

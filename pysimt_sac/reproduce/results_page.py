@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 from pysimt_sac.evaluation.report.layout import Table, as_markdown
 from pysimt_sac.reproduce.results import Results
-from pysimt_sac.reproduce.tables import STARS, bleu_of, compared, score_cell, search_name, sections, set_name, title_of
+from pysimt_sac.reproduce.tables import (
+    STARS,
+    bleu_of,
+    compared,
+    has_one_seed,
+    score_cell,
+    search_name,
+    sections,
+    set_name,
+    title_of,
+)
 
 HEADER = """\
 # Results
@@ -25,8 +35,9 @@ def results_page(found: Sequence[Results], discussion: str) -> str:
 
 
 def summary(found: Sequence[Results]) -> str:
-    """The README's tables: BLEU of every system."""
-    parts = [f"{title_of(results)}:\n\n{as_markdown(summary_table(results))}\n\n" for results in found]
+    """The README's tables: BLEU of every system, where there are several seeds."""
+    several = [results for results in found if not has_one_seed(results)]
+    parts = [f"{title_of(results)}:\n\n{as_markdown(summary_table(results))}\n\n" for results in several]
     return "".join(["\n", *parts]) if parts else ""
 
 

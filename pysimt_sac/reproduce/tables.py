@@ -17,10 +17,15 @@ STARS = f"± standard deviation over runs; * p <= {SIGNIFICANT} against the base
 
 
 def title_of(results: Results) -> str:
-    """`Multi30K, EN-DE`; whether there is but one run of each system, so that nothing is known about other seeds."""
+    """`Multi30K, EN-DE`, and whether there is but one seed."""
     pair = f", {results['pair'].upper()}" if "-" in results["pair"] else ""
-    single = ", one seed" if all(len(system["runs"]) == 1 for system in results["systems"]) else ""
+    single = ", one seed" if has_one_seed(results) else ""
     return f"{results['title']}{pair}{single}" + (", short runs" if results["short"] else "")
+
+
+def has_one_seed(results: Results) -> bool:
+    """Whether there is but one run of each system, so that nothing is known about other seeds."""
+    return all(len(system["runs"]) == 1 for system in results["systems"])
 
 
 def tables_page(results: Results) -> str:
