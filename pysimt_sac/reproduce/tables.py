@@ -128,8 +128,11 @@ def paper_table(table: Results) -> Table:
 
 
 def compared(results: Results, search: str, baseline: str) -> list[Results]:
-    """The comparisons with a baseline, the pooled one first."""
+    """The comparisons with a baseline, the pooled one first, if there is something to pool."""
     own = [part for part in results["comparisons"] if (part["search"], part["baseline"]) == (search, baseline)]
+    apart = [part for part in own if part["variant"] != "pooled"]
+    if len({part["test_set"] for part in apart}) == 1:
+        return apart
     return sorted(own, key=lambda part: part["variant"] != "pooled")
 
 
