@@ -208,3 +208,16 @@ def test_large_numbers_that_make_sense(trained, pysimt, monkeypatch, words):
     outcome = pysimt("translate", trained[1], *words.split())
     assert outcome.status == 0, outcome.err
     assert outcome.out.count("\n") == 2
+
+
+def test_samples_from_standard_input_do_not_depend_on_the_batches(trained, pysimt, monkeypatch):
+    """Nor do equal lines have equal samples: each has random numbers of its own."""
+    found = []
+    for size in ("1", "2", "16"):
+        monkeypatch.setattr(sys, "stdin", Stdin(b"one two three\n\n" + b"one two three\n" * 5))
+        outcome = pysimt("translate", trained[1], "-f", "sample", "--seed", "3", "-b", size)
+        assert outcome.status == 0
+        found.append(outcome.out.splitlines())
+    assert found[0] == found[1] == found[2]
+    assert found[0][1] == ""
+    assert len(set(found[0])) > 2
