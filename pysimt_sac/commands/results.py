@@ -1,8 +1,12 @@
 """`pysimt-sac results`: the tables of several reproductions on one page, with what is to be said about them."""
 
 import argparse
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write, read_lines
 
 
@@ -10,19 +14,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS.json", help="of `pysimt-sac reproduce`")
     parser.add_argument("--discussion", type=Path, metavar="FILE", help="Markdown that follows the tables")
+    parser.add_argument(
+        "--join", action="store_true",
+        help="no page: one results.json of the given ones, which have other systems and the same baselines",
+    )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file instead of standard output")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page."""
+    """Write the page, or the joined file."""
     from pysimt_sac.reproduce.results import read_results
     from pysimt_sac.reproduce.results_page import results_page
 
+    found = {path: read_results(path) for path in args.results}
+    if args.join:
+        return join_files(found, args)
     discussion = "\n".join(read_lines(args.discussion)) if args.discussion else ""
-    page = results_page([read_results(path) for path in args.results], discussion)
+    page = results_page(list(found.values()), discussion)
     if args.output:
         with atomic_write(args.output) as stream:
             stream.write(page)
     else:
         print(page, end="")
+    return 0
+
+
+def join_files(found: Mapping[Path, dict[str, Any]], args: argparse.Namespace) -> int:
+    """Write one file of several, and say which of them a system is taken from that stands in more than one."""
+    from pysimt_sac.reproduce.joining import join, replaced
+    from pysimt_sac.reproduce.results import write_results
+
+    if len(found) < 2 or args.output is None or args.discussion:
+        raise UserError("takes at least two files, and -o FILE, but no --discussion", "--join")
+    write_results(args.output, join(found))
+    for name, counts, other in replaced(found):
+        print(f"{name}: that of {counts}, not of {other}", file=sys.stderr)
+    print(f"written: {args.output}")
     return 0

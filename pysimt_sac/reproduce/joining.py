@@ -1,0 +1,131 @@
+"""Join the `results.json` of a comparison that was made in parts: other systems, compared with the same runs.
+
+Every figure is of one system, or of a system and a baseline. So it does not matter where the other systems were
+trained, as long as the baselines are the same: the same text, and the same scores of every run, to the last digit.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pysimt_sac.corpora.record import versions
+from pysimt_sac.errors import UserError
+from pysimt_sac.evaluation.report.paper_tables import same_system
+from pysimt_sac.reproduce.results import Results
+from pysimt_sac.reproduce.stamps import PACKAGES, commit
+
+SETTINGS = ("title", "pair", "short", "matrix", "baselines", "searches", "tests")
+TODO = "only parts of one comparison can be joined"
+
+
+def join(parts: Mapping[Path, Results]) -> Results:
+    """All systems of the parts, by their files; a system of several parts is that of the last one."""
+    (first, whole), *others = parts.items()
+    for path, part in others:
+        check_same(first, whole, path, part)
+        whole = join_two(whole, part)
+    return whole
+
+
+def replaced(parts: Mapping[Path, Results]) -> list[tuple[str, Path, Path]]:
+    """The systems that are not baselines and stand in several files: name, the file that counts, one that does not."""
+    holders: dict[str, list[Path]] = {}
+    for path, part in parts.items():
+        for name in names(part):
+            holders.setdefault(name, []).extend([path] if name not in part["baselines"] else [])
+    return [(name, paths[-1], path) for name, paths in holders.items() for path in paths[:-1]]
+
+
+def names(results: Results) -> list[str]:
+    """The systems of a file."""
+    return [system["name"] for system in results["systems"]]
+
+
+def check_same(first: Path, whole: Results, path: Path, part: Results) -> None:
+    """Refuse what was not made in the same way, or has other runs of a baseline."""
+    for key in SETTINGS:
+        if whole[key] != part[key]:
+            raise UserError(f"{key} is {part[key]!r}, not {whole[key]!r} as in {first}", path, TODO)
+    for key in ("data", "ambiguous_words"):
+        if whole[key].get("files") != part[key].get("files"):
+            raise UserError(f"was made of other text than {first} ({key})", path, TODO)
+    facts = {"comparisons": comparison_facts, "lexical": lexical_facts, "paper_tables": table_facts}
+    for key, of_one in facts.items():
+        if [of_one(own) for own in whole[key]] != [of_one(own) for own in part[key]]:
+            raise UserError(f"its {key} are of other sets, metrics or settings than those of {first}", path, TODO)
+    for name in whole["baselines"]:
+        if (name in names(whole)) != (name in names(part)) or scores_of(whole, name) != scores_of(part, name):
+            raise UserError(f"has other runs of {name} than {first}: their scores differ", path, TODO)
+
+
+def comparison_facts(part: Results) -> list[object]:
+    """What must be the same in two comparisons that are joined."""
+    facts = ("search", "baseline", "variant", "test_set", "sentences", "left_out", "resampling")
+    return [*(part[name] for name in facts), signatures(part["metrics"])]
+
+
+def lexical_facts(part: Results) -> list[object]:
+    """What must be the same in two lists of ambiguous words that are joined."""
+    facts = [part[name] for name in ("search", "baseline", "test_set", "cases")]
+    return [*facts, signatures(part["all"]), signatures(part["rare"])]
+
+
+def table_facts(table: Results) -> list[object]:
+    """What must be the same in two tables of the paper's that are joined."""
+    return [table[name] for name in ("key", "columns", "notes")]
+
+
+def signatures(metrics: Sequence[Results]) -> list[tuple[str, str]]:
+    """Metrics, and how they are computed."""
+    return [(metric["metric"], metric["signature"]) for metric in metrics]
+
+
+def metric_lists(results: Results) -> list[list[Results]]:
+    """Every list of metrics, always in the same order."""
+    found = [part["metrics"] for part in results["comparisons"]]
+    return found + [part[kind] for part in results["lexical"] for kind in ("all", "rare")]
+
+
+def scores_of(results: Results, name: str) -> list[list[float]]:
+    """The scores of a system's runs, by every metric, on every set."""
+    own = [system for metrics in metric_lists(results) for metric in metrics for system in metric["systems"]]
+    return [system["runs"] for system in own if system["system"] == name]
+
+
+def join_two(whole: Results, part: Results) -> Results:
+    """The systems of both; those of `part` count, but for the baselines, which are equal."""
+    kept = set(whole["baselines"])
+
+    def metrics(left: Sequence[Results], right: Sequence[Results]) -> list[Results]:
+        return [{**one, "systems": merge(one["systems"], other["systems"], "system", kept)}
+                for one, other in zip(left, right, strict=True)]  # fmt: skip
+
+    return {
+        **whole,
+        "made": {"commit": commit(), "versions": versions(PACKAGES)},
+        "seconds": whole["seconds"] + part["seconds"],
+        "systems": merge(whole["systems"], part["systems"], "name", kept),
+        "comparisons": [{**one, "metrics": metrics(one["metrics"], other["metrics"])}
+                        for one, other in zip(whole["comparisons"], part["comparisons"], strict=True)],
+        "lexical": [{**one, **{kind: metrics(one[kind], other[kind]) for kind in ("all", "rare")}}
+                    for one, other in zip(whole["lexical"], part["lexical"], strict=True)],
+        "paper_tables": [{**one, "rows": join_rows(one["rows"], other["rows"], kept)}
+                         for one, other in zip(whole["paper_tables"], part["paper_tables"], strict=True)],
+        "missing": list(dict.fromkeys([*whole["missing"], *part["missing"]])),
+    }  # fmt: skip
+
+
+def merge(left: Sequence[Results], right: Sequence[Results], key: str, kept: set[str]) -> list[Results]:
+    """Entries by name: of both sides the right one, unless it is to be kept; new ones at the end."""
+    by_name = {entry[key]: entry for entry in left}
+    by_name |= {entry[key]: entry for entry in right if entry[key] not in kept}
+    return list(by_name.values())
+
+
+def join_rows(left: Sequence[Results], right: Sequence[Results], kept: set[str]) -> list[Results]:
+    """The rows of a table of the paper's: each of its own, followed by ours of that name, then our others."""
+    papers = [row for row in left if not row["runs"]]
+    own = merge([row for row in left if row["runs"]], [row for row in right if row["runs"]], "system", kept)
+    rows = []
+    for paper in papers:
+        rows += [paper, *(row for row in own if same_system(row["system"], paper["system"]))]
+    return rows + [row for row in own if row not in rows]
