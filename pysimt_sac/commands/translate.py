@@ -190,8 +190,8 @@ def source_file(args: argparse.Namespace, side: str) -> Path:
     return Path(path)
 
 
-def translate_plain_text(args: argparse.Namespace, translator: "Translator", log: Callable[[str], None]) -> int:
-    """A file of plain text, or standard input."""
+def translate_other_text(args: argparse.Namespace, translator: "Translator", log: Callable[[str], None]) -> int:
+    """Standard input, or the file that `-S` names."""
     if not args.splits:
         return translate_standard_input(translator)
     source = source_file(args, str(translator.model.sl))
@@ -217,7 +217,7 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
         plain = plain_text_of(load_checkpoint(args.model), args.prepare)
         theirs = load_translator(argparse.Namespace(**{**vars(args), "splits": None, "source": None}), search)
         translator = Translator(SearchablePysimtModel(theirs.model), search, manager.dev, plain=plain)
-        return translate_plain_text(args, translator, warn)
+        return translate_other_text(args, translator, warn)
     theirs = load_translator(args, search)
     if not args.splits:
         model = SearchablePysimtModel(theirs.model)
@@ -253,12 +253,8 @@ def translate_embedded(args: argparse.Namespace) -> int:
     moved = moved_files(checkpoint, args.data) if args.data else []
     model = load_model(checkpoint, device, [*moved, *args.override])
     translator = Translator(model, search_options(args), device, not args.disable_filters, plain)
-    if args.raw:
-        return translate_plain_text(args, translator, logger.info)
-    if not args.splits:
-        return translate_standard_input(translator)
-    if args.source:
-        model.opts.data[f"{args.splits}_set"] = {model.sl: source_file(args, model.sl)}
+    if args.source or not args.splits:
+        return translate_other_text(args, translator, logger.info)
     splits = [split.strip() for split in args.splits.split(",")]
     for path in translator.translate_splits(splits, args.output, logger.warning):
         logger.info(f"Wrote {path}")

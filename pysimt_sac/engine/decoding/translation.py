@@ -242,8 +242,8 @@ class Translator:
     def translate_file(
         self, source: Path, split: str, prefix: str, warn: Callable[[str], None] = lambda _: None
     ) -> Iterator[Path]:
-        """Translate a file of plain text; the paths written."""
-        lines = list(stream_lines(source, "text file", decode_plain_line))
+        """Translate a file that no configuration names; the paths written. An empty line stays empty."""
+        lines = list(stream_lines(source, "text file", decode_plain_line if self.plain else decode_line))
         for number, line in enumerate(lines, 1):
             check_length(line, number, source)
         for path in self.output_files(split, prefix).values():

@@ -84,11 +84,11 @@ def test_a_run_folder_stands_for_its_best_checkpoint(trained, pysimt):
 
 def test_another_file_under_a_name_of_its_own(trained):
     source = trained.folder / "mine.src"
-    source.write_text("one two\nsix seven\n")
+    source.write_text("one two\n\nsix seven\n")
     prefix = trained.folder / "out/mine"
     arguments = ["-s", "extra", "-S", f"src:{source}", "-o", str(prefix)]
     assert main(["translate", str(best(trained)), *arguments]) == 0
-    assert (trained.folder / "out/mine.extra.gs.raw").read_text() == "TWO ONE\nSEVEN SIX\n"
+    assert (trained.folder / "out/mine.extra.gs.raw").read_text() == "TWO ONE\n\nSEVEN SIX\n"  # as from standard input
 
 
 def test_standard_input_to_standard_output(trained, monkeypatch, capsys):
