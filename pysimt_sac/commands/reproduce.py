@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     from pysimt_sac.reproduce.adoption import Adoption
     from pysimt_sac.reproduce.corpus import Request
     from pysimt_sac.reproduce.matrix import find_matrix
-    from pysimt_sac.reproduce.reproduction import Whole
+    from pysimt_sac.reproduce.reproduction import Reproduction
     from pysimt_sac.reproduce.runner import own_folder
 
     matrix, console = find_matrix(args.pair, args.matrix), Console()
@@ -72,28 +72,28 @@ def run(args: argparse.Namespace) -> int:
         threads=args.threads,
         device=args.device_id,
     )
-    whole = Whole(matrix, request, console.tell, console.show)
-    adoption = Adoption(args.adopt, args.adopt_commit, whole.stamps, console.tell) if args.adopt else None
+    reproduction = Reproduction(matrix, request, console.tell, console.show)
+    adoption = Adoption(args.adopt, args.adopt_commit, reproduction.stamps, console.tell) if args.adopt else None
     if args.plan:
-        print("\n".join(whole.plan(adoption)))
+        print("\n".join(reproduction.plan(adoption)))
         return 0
     with own_folder(request.out):
         if adoption:
-            whole.take_over(adoption)
-        console.tell("\n".join(whole.plan()))
+            reproduction.take_over(adoption)
+        console.tell("\n".join(reproduction.plan()))
         try:
-            whole.run(adoption, train=not args.tables)
+            reproduction.run(adoption, train=not args.tables)
         except Interrupted as interruption:
             command = shlex.join(["pysimt-sac", *sys.argv[1:]])
             console.tell(f"Stopped by {interruption}; all states are saved. To go on: {command}")
             return interruption.status
         finally:
             console.clear()
-    for reason in whole.runner.failed.values():
+    for reason in reproduction.runner.failed.values():
         console.tell(reason)
-    for path in whole.written():
+    for path in reproduction.written():
         print(f"written: {path}")
-    return 1 if whole.runner.failed else 0
+    return 1 if reproduction.runner.failed else 0
 
 
 def checked_out(path: Path | None) -> Path:

@@ -56,8 +56,8 @@ class Estimator:
 
     def pace(self, step: Training) -> float:
         """Seconds per update of a finished training, validations included."""
-        told = self.done[step.id].told
-        return float(told["seconds"]) / max(1, int(told["timed_updates"]))
+        details = self.done[step.id].details
+        return float(details["seconds"]) / max(1, int(details["timed_updates"]))
 
     def seconds(self, step: Step) -> tuple[float, str]:
         """How long a step still takes at most, and where the number comes from."""
@@ -115,8 +115,8 @@ def describe(estimator: Estimator, steps: Sequence[Step], jobs: int, after: floa
             lines.append(f"  {step.title:{width}}  {describe_step(estimator, step, seconds[step.id], source)}".rstrip())
     translations = [step.id for step in steps if isinstance(step, Translating)]
     to_do = [seconds[name] for name in translations if name not in estimator.done]
-    told = f"{len(translations) - len(to_do)} of {len(translations)} done, at most {in_words(sum(to_do))} left"
-    lines.append(f"  {'translate':{width}}  {told}")
+    progress = f"{len(translations) - len(to_do)} of {len(translations)} done, at most {in_words(sum(to_do))} left"
+    lines.append(f"  {'translate':{width}}  {progress}")
     n_done = sum(estimator.status(step) == DONE for step in steps)
     total = sum(seconds.values()) + after
     whole = makespan(seconds, steps, jobs) + after / jobs
@@ -133,15 +133,15 @@ def describe_step(estimator: Estimator, step: Step, seconds: float, source: str)
     status = estimator.status(step)
     if status == DONE:
         stamp = estimator.done[step.id]
-        taken = f" from {stamp.told['adopted']}" if "adopted" in stamp.told else ""
+        taken = f" from {stamp.details['adopted']}" if "adopted" in stamp.details else ""
         return f"done in {in_words(stamp.seconds)}{taken}"
     if status == TAKE_OVER:
         return f"{status}, from {estimator.elsewhere[step.id]}"
-    told = f"{status:6} at most {in_words(seconds)} ({source})"
+    text = f"{status:6} at most {in_words(seconds)} ({source})"
     if isinstance(step, Training):
         made = updates_made(step.folder)
-        told += f", {made}/{step.updates} updates" if made else f", {step.updates} updates"
-    return told
+        text += f", {made}/{step.updates} updates" if made else f", {step.updates} updates"
+    return text
 
 
 def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step]) -> str:

@@ -11,7 +11,7 @@ from pysimt_sac.reproduce.adoption import Adoption
 from pysimt_sac.reproduce.corpus import Request, find_corpus
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.plan import SCORING, Estimator, describe, describe_progress
-from pysimt_sac.reproduce.results import Reproduction, Results, read_json, write_results
+from pysimt_sac.reproduce.results import FinishedReproduction, Results, read_json, write_results
 from pysimt_sac.reproduce.runner import Runner
 from pysimt_sac.reproduce.scoring import Scorer, find_metrics
 from pysimt_sac.reproduce.stamps import Stamps
@@ -22,7 +22,7 @@ RESULTS, TABLES, ABOUT = "results.json", "tables.md", "about.json"
 
 
 @dataclass
-class Whole:
+class Reproduction:
     """A reproduction from beginning to end. Everything that can be checked is checked when it is made."""
 
     matrix: Matrix
@@ -110,8 +110,8 @@ class Whole:
         if len({step.training.system for step in translated if step.training}) == 1:
             missing += ("Comparisons: there is only one system.",)
         done = {step.id: self.runner.done[step.id] for step in self.steps if step.id in self.runner.done}
-        whole = Reproduction(self.matrix, self.corpus, self.request, self.work.trainings, scoring, done, missing)
-        results = whole.results()
+        parts = self.matrix, self.corpus, self.request, self.work.trainings, scoring, done, missing
+        results = FinishedReproduction(*parts).results()
         write_results(self.request.out / RESULTS, results)
         with atomic_write(self.request.out / TABLES) as stream:
             stream.write(tables_page(results))

@@ -24,7 +24,7 @@ Results = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Reproduction:
+class FinishedReproduction:
     """A reproduction whose steps are done, as far as they could be."""
 
     matrix: Matrix
@@ -64,7 +64,7 @@ class Reproduction:
         return list(dict.fromkeys(step.system for step in self.trainings))
 
     def system(self, name: str) -> Results:
-        """A system: what it was told, and its runs."""
+        """A system: its settings and its runs."""
         spec = next(system for system in self.matrix.systems if system.name == name)
         own = [step for step in self.trainings if step.system == name]
         train = {key: value for key, value in own[0].config["train"].items() if key != "seed"}
@@ -80,17 +80,17 @@ class Reproduction:
     def run(self, step: Training) -> Results:
         """A run: its books and its validation curves."""
         stamp = self.done[step.id]
-        curves = read_curves(step.folder, stamp.told["curves"].removesuffix(".scalars.jsonl"))
+        curves = read_curves(step.folder, stamp.details["curves"].removesuffix(".scalars.jsonl"))
         return {
             "seed": step.seed,
             "key": step.key,
             "commit": stamp.commit,
             "versions": stamp.versions,
-            "taken_over": "adopted" in stamp.told,
-            "updates": stamp.told["update"],
+            "taken_over": "adopted" in stamp.details,
+            "updates": stamp.details["update"],
             "seconds": round(stamp.seconds),
             "best": {metric: {"score": best["score"], "update": update_of(best, curves.get(f"val_{metric}", ()))}
-                     for metric, best in stamp.told["best"].items()},
+                     for metric, best in stamp.details["best"].items()},
             "validation": {name.removeprefix("val_"): [list(point) for point in points]
                            for name, points in curves.items() if name.startswith("val_")},
         }  # fmt: skip

@@ -145,18 +145,18 @@ def finish(stamps: Stamps, step: Step, seconds: float, made_by: str | None = Non
         progress = Progress.from_dict(state["progress"]).to_dict() if state else {}  # of earlier versions, too
     if state is None or not progress["ended"]:
         raise UserError("has not ended", step.folder, "give the same command again")
-    told = {name: progress[name] for name in ("update", "seconds", "timed_updates", "best", "seed")}
+    details = {name: progress[name] for name in ("update", "seconds", "timed_updates", "best", "seed")}
     best, scalars = checkpoint_to_use(step.folder).resolve(), step.folder / f"{state['exp_id']}.scalars.jsonl"
-    told |= {"checkpoint": best.name, "curves": scalars.name, **more}
-    return stamps.write(step.id, step.key, step.words, progress["seconds"], [best, scalars], told, made_by)
+    details |= {"checkpoint": best.name, "curves": scalars.name, **more}
+    return stamps.write(step.id, step.key, step.words, progress["seconds"], [best, scalars], details, made_by)
 
 
 def reason_of(status: int, log: Path) -> str:
     """Why a process failed: the last line of its log that says so, or its last line."""
     lines = [line for line in tail(log).splitlines() if line.strip()]
-    told = [line for line in lines if ": error: " in line][-1:] or lines[-1:]
+    reasons = [line for line in lines if ": error: " in line][-1:] or lines[-1:]
     ended = f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-    return shorten(f"{ended}; {told[0].strip()}" if told else ended)
+    return shorten(f"{ended}; {reasons[0].strip()}" if reasons else ended)
 
 
 def tail(path: Path) -> str:
@@ -170,7 +170,7 @@ def tail(path: Path) -> str:
 
 
 def updates_made(folder: Path) -> int:
-    """How many updates a run has told of."""
+    """How many updates a run has logged."""
     newest = max(folder.glob("*.scalars.jsonl"), key=lambda path: path.stat().st_mtime, default=None)
     for line in reversed(tail(newest).splitlines() if newest else []):
         with contextlib.suppress(ValueError, KeyError, TypeError):

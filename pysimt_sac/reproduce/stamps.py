@@ -31,7 +31,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Stamp:
-    """That a step is done, by which code, and what it has to tell. seconds: that it took, in all its parts."""
+    """That a step is done, and by which code. seconds: that it took, in all its parts; details: a training's books."""
 
     id: str
     key: str
@@ -40,7 +40,7 @@ class Stamp:
     commit: str
     versions: dict[str, str]
     outputs: tuple[Output, ...]
-    told: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
 
 
 def digest(value: Any) -> str:
@@ -82,7 +82,8 @@ class Stamps:
         try:
             content = json.loads(self.path(step_id).read_text(encoding="utf-8"))
             outputs = tuple(Output(**output) for output in content.pop("outputs"))
-            stamp = Stamp(**{**content, "command": tuple(content["command"]), "outputs": outputs})
+            details = content.pop("details", None) or content.pop("told", {})  # `told`: of earlier versions
+            stamp = Stamp(**content | {"command": tuple(content["command"]), "outputs": outputs, "details": details})
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -110,7 +111,7 @@ class Stamps:
         command: Sequence[str],
         seconds: float,
         outputs: Sequence[Path],
-        told: Mapping[str, Any] | None = None,
+        details: Mapping[str, Any] | None = None,
         made_by: str | None = None,
     ) -> Stamp:
         """Stamp a step. made_by: the commit, if it is not this one."""
@@ -122,7 +123,7 @@ class Stamps:
             commit=commit() if made_by is None else made_by,
             versions=versions(PACKAGES),
             outputs=tuple(map(self.output, outputs)),
-            told=dict(told or {}),
+            details=dict(details or {}),
         )
         with atomic_write(self.path(step_id)) as stream:
             json.dump(asdict(stamp), stream, ensure_ascii=False, indent=2)

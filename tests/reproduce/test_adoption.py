@@ -60,7 +60,7 @@ def test_an_actor_and_what_started_from_it(elsewhere, moved):
     assert set(done) == {"train-mle", "train-more"}
     assert [line.partition(",")[0] for line in told] == ["taken over: mle", "taken over: more"]
     stamp = done["train-mle"]
-    assert (stamp.commit, stamp.told["adopted"], stamp.told["update"]) == ("abc123", "toy", 10)
+    assert (stamp.commit, stamp.details["adopted"], stamp.details["update"]) == ("abc123", "toy", 10)
     assert list(actor.folder.glob("*.best.bleu.ckpt"))
     assert not (actor.folder / ".lock").exists()
     assert Stamps(moved / "out").read("train-mle") == stamp

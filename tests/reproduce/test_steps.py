@@ -99,10 +99,13 @@ def test_a_stamp_holds_as_long_as_the_outputs_are_as_they_were(tmp_path):
     assert stamps.read("step") is None
     written = stamps.write("step", "key", ["do", "it"], 1.5, [output], {"update": 3})
     assert stamps.read("step") == written
-    assert (written.seconds, written.told, written.outputs[0].size) == (1.5, {"update": 3}, 3)
+    assert (written.seconds, written.details, written.outputs[0].size) == (1.5, {"update": 3}, 3)
     output.write_text("two")
     assert stamps.read("step") is None
     output.write_text("one")
+    assert stamps.read("step") == written
+    path = stamps.path("step")
+    path.write_text(path.read_text().replace('"details"', '"told"'))  # of an earlier version
     assert stamps.read("step") == written
     output.unlink()
     assert stamps.read("step") is None

@@ -42,8 +42,8 @@ def about_corpus(name: str, corpus: ParallelCorpus, vocabs: Mapping[str, Vocabul
     source, target = corpus.sides.values()
     lengths = [words_per_sentence(text) for text in (source, target)]
     if max(lengths) > LONGER * min(lengths):
-        told = f"{lengths[0]:.1f} words in the source, {lengths[1]:.1f} in the target"
-        yield f"sentences of the {name} text have {told}: are both sides segmented, and translations of each other?"
+        what = f"{lengths[0]:.1f} words in the source, {lengths[1]:.1f} in the target"
+        yield f"sentences of the {name} text have {what}: are both sides segmented, and translations of each other?"
     if corpus.left_out > LEFT_OUT * len(corpus.bucket_lengths):
         share = corpus.left_out / len(corpus.bucket_lengths)
         yield f"{share:.0%} of the {name} pairs are longer than max_len and left out: raise it, or look at the text"
@@ -51,8 +51,8 @@ def about_corpus(name: str, corpus: ParallelCorpus, vocabs: Mapping[str, Vocabul
     if len(source) >= LEAST_PAIRS and spread >= LEAST_SPREAD:
         correlation = float(np.corrcoef(source.lengths, target.lengths)[0, 1])
         if correlation < CORRELATION:
-            told = f"the lengths of both sides of the {name} text have nothing to do with each other"
-            yield f"{told} (correlation {correlation:.2f}): are their lines translations of each other?"
+            what = f"the lengths of both sides of the {name} text have nothing to do with each other"
+            yield f"{what} (correlation {correlation:.2f}): are their lines translations of each other?"
 
 
 def fitting_vocabularies(text: Text, own: str, vocabs: Mapping[str, Vocabulary]) -> Iterator[str]:
@@ -77,11 +77,11 @@ def about_actor(checkpoint: Checkpoint, vocabs: Mapping[str, Vocabulary], n_take
 def about_first_loss(nll: float, n_words: int, is_trained: bool) -> Iterator[str]:
     """What is suspicious about the likelihood of the references before training. is_trained: it should be good."""
     guessing = math.log(n_words)
-    told = f"the first loss is {nll:.2f} per word, guessing among {n_words} words has {guessing:.2f}"
+    what = f"the first loss is {nll:.2f} per word, guessing among {n_words} words has {guessing:.2f}"
     if is_trained and nll > KNOWS_NOTHING * guessing:
-        yield f"{told}: the actor knows nothing; is pretrained_file the right one, with these vocabularies?"
+        yield f"{what}: the actor knows nothing; is pretrained_file the right one, with these vocabularies?"
     elif nll > FIRST_LOSS * guessing:
-        yield f"{told}: look at the model's options"
+        yield f"{what}: look at the model's options"
 
 
 def about_length(train: Any, per_epoch: int, has_validation: bool, actor_learns: bool) -> Iterator[str]:
