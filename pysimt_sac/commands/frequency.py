@@ -14,8 +14,7 @@ from pysimt_sac.evaluation.lexical.frequency import (
 from pysimt_sac.evaluation.report.data import frequency_figure
 from pysimt_sac.evaluation.report.figure_files import save_figure
 from pysimt_sac.evaluation.report.tables import frequency_table
-from pysimt_sac.evaluation.scoring.texts import check_texts, read_text
-from pysimt_sac.files import stream_lines
+from pysimt_sac.evaluation.scoring.texts import check_texts, preprocessing_differences, read_text
 
 EPILOG = """The training text is the target side, in words without BPE. The first HYP is the baseline; for each other
 one the sentences that it improved are also analysed separately, as in the paper's figure. Plots: NAME.svg or NAME.png
@@ -42,9 +41,9 @@ def run(args: argparse.Namespace) -> int:
     reference = read_text(args.ref, "reference")
     outputs = options.read_outputs(args.systems)
     options.warn(check_texts(reference, outputs.values()))
-    training = count_words(stream_lines(args.train, "training text"))
-    if not training:
-        raise UserError("this training text is empty", args.train)
+    training_text = read_text(args.train, "training text")
+    options.warn(preprocessing_differences(reference, training_text))
+    training = count_words(training_text.lines)
     systems = [(name, text.lines) for name, text in outputs.items()]
     analysis = analyse_frequency(training, reference.lines, systems, args.rare, args.improved_by)
     warn_about_vocabulary(analysis)

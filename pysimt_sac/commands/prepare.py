@@ -142,7 +142,8 @@ def run_multi30k(args: argparse.Namespace) -> None:
 def add_iwslt14(parser: argparse.ArgumentParser) -> None:
     """Add the options of `prepare iwslt14`; the defaults are MIXER's."""
     parser.description = (
-        "Tokenise and lowercase IWSLT14. Leave out training and validation pairs that are too long, or with a length ratio above 1.5. "
+        "Tokenise and lowercase IWSLT14. Leave out training and validation pairs that are too long, or with a length "
+        "ratio above 1.5. "
         "Every 23rd of the other pairs is validation, unless there is a validation set. Writes "
         "OUT/de-en/SPLIT.tok.lc.LANG and train.tok.lc-min3.vocab.LANG."
     )

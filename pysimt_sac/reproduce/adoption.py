@@ -11,9 +11,11 @@ from typing import Any
 from pysimt_sac.engine.checkpoint import STATE_FILE, find_checkpoint, load_checkpoint, load_state
 from pysimt_sac.engine.config.options import TrainOptions, read_section
 from pysimt_sac.engine.config.parser import Options, result_changing_differences
+from pysimt_sac.engine.config.recipe import FALLING
 from pysimt_sac.engine.config.registry import METRICS
 from pysimt_sac.engine.data.moved_files import same_value
 from pysimt_sac.engine.training.progress import Progress
+from pysimt_sac.engine.training.schedule import plan_schedule
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder
 from pysimt_sac.hosts.embedded import build_model
@@ -53,11 +55,20 @@ class Candidate:
         config, progress = self.state.get("config"), self.state.get("progress", {})
         if config is None or not progress.get("ended") or training.options is None:
             return ["has not ended"]
-        wanted = build_model(Options.from_dict(training.options.to_dict())).opts.to_dict()  # with all defaults
-        same = functools.partial(same_value, known=self.state.get("files", {}))
-        found = result_changing_differences(comparable(config), comparable(wanted), same)
+        if "files" not in self.state:  # a run of an earlier version
+            return ["does not record the content of its text"]
+        model = build_model(Options.from_dict(training.options.to_dict()))
+        wanted = model.opts.to_dict()  # with all defaults
+        same = functools.partial(same_value, known=self.state["files"])
+        if found := result_changing_differences(comparable(config), comparable(wanted), same):
+            return found
         train = read_section(TrainOptions, training.options.train, training.options.filename)
-        return found or ([] if ends_there(Progress.from_dict(progress), train) else ["would have ended elsewhere"])
+        ended = Progress.from_dict(progress)
+        if not ends_there(ended, train):
+            return ["would have ended elsewhere"]
+        if (length := schedule_length(model, train)) != ended.lr_total:
+            return [f"its learning rate falls over {ended.lr_total} updates, not {length}"]
+        return []
 
 
 def comparable(config: dict[str, Any]) -> dict[str, Any]:
@@ -66,6 +77,14 @@ def comparable(config: dict[str, Any]) -> dict[str, Any]:
     if not train.get("lr_decay"):
         train = {key: value for key, value in train.items() if not key.startswith("lr_decay_")}
     return {**config, "train": train}
+
+
+def schedule_length(model: Any, train: TrainOptions) -> int:
+    """The updates over which the learning rate would fall; 0 if it does not. It is fixed when a run begins."""
+    if model.recipe.lr_schedule not in FALLING:
+        return 0
+    n_batches = len(model.load_data("train", train.batch_size).batches(1))
+    return plan_schedule(model.recipe, train, -(-n_batches // model.recipe.accumulate)).total
 
 
 def ends_there(progress: Progress, train: TrainOptions) -> bool:

@@ -46,12 +46,13 @@ def check_same(first: Path, whole: Results, path: Path, part: Results) -> None:
         if whole[key] != part[key]:
             raise UserError(f"{key} is {part[key]!r}, not {whole[key]!r} as in {first}", path, TODO)
     for key in ("data", "ambiguous_words"):
-        if whole[key].get("files") != part[key].get("files"):
-            raise UserError(f"was made of other text than {first} ({key})", path, TODO)
+        if whole[key].get("files") != part[key].get("files") or not part["data"].get("files"):
+            raise UserError(f"was made of other text than {first}, or does not say of which ({key})", path, TODO)
     facts = {"comparisons": comparison_facts, "lexical": lexical_facts, "paper_tables": table_facts}
     for key, of_one in facts.items():
         if [of_one(own) for own in whole[key]] != [of_one(own) for own in part[key]]:
-            raise UserError(f"its {key} are of other sets, metrics or settings than those of {first}", path, TODO)
+            what = f"its {key} are of other sets, sentences, metrics or settings than those of {first}"
+            raise UserError(what, path, TODO)
     for name in whole["baselines"]:
         if (name in names(whole)) != (name in names(part)) or scores_of(whole, name) != scores_of(part, name):
             raise UserError(f"has other runs of {name} than {first}: their scores differ", path, TODO)
@@ -71,7 +72,7 @@ def lexical_facts(part: Results) -> list[object]:
 
 def table_facts(table: Results) -> list[object]:
     """What must be the same in two tables of the paper's that are joined."""
-    return [table[name] for name in ("key", "columns", "notes")]
+    return [table[name] for name in ("key", "columns")]
 
 
 def signatures(metrics: Sequence[Results]) -> list[tuple[str, str]]:
@@ -93,38 +94,41 @@ def scores_of(results: Results, name: str) -> list[list[float]]:
 
 def join_two(whole: Results, part: Results) -> Results:
     """The systems of both; those of `part` count, but for the baselines, which are equal."""
-    kept = set(whole["baselines"])
+    new = {name for name in names(part) if name not in whole["baselines"]}
 
     def metrics(left: Sequence[Results], right: Sequence[Results]) -> list[Results]:
-        return [{**one, "systems": merge(one["systems"], other["systems"], "system", kept)}
+        return [{**one, "systems": merge(one["systems"], other["systems"], "system", new)}
                 for one, other in zip(left, right, strict=True)]  # fmt: skip
 
     return {
         **whole,
         "made": {"commit": commit(), "versions": versions(PACKAGES)},
         "seconds": whole["seconds"] + part["seconds"],
-        "systems": merge(whole["systems"], part["systems"], "name", kept),
+        "systems": merge(whole["systems"], part["systems"], "name", new),
         "comparisons": [{**one, "metrics": metrics(one["metrics"], other["metrics"])}
                         for one, other in zip(whole["comparisons"], part["comparisons"], strict=True)],
         "lexical": [{**one, **{kind: metrics(one[kind], other[kind]) for kind in ("all", "rare")}}
                     for one, other in zip(whole["lexical"], part["lexical"], strict=True)],
-        "paper_tables": [{**one, "rows": join_rows(one["rows"], other["rows"], kept)}
+        "paper_tables": [{**one, "rows": join_rows(one["rows"], other["rows"], new)}
                          for one, other in zip(whole["paper_tables"], part["paper_tables"], strict=True)],
         "missing": list(dict.fromkeys([*whole["missing"], *part["missing"]])),
     }  # fmt: skip
 
 
-def merge(left: Sequence[Results], right: Sequence[Results], key: str, kept: set[str]) -> list[Results]:
-    """Entries by name: of both sides the right one, unless it is to be kept; new ones at the end."""
-    by_name = {entry[key]: entry for entry in left}
-    by_name |= {entry[key]: entry for entry in right if entry[key] not in kept}
-    return list(by_name.values())
+def merge(left: Sequence[Results], right: Sequence[Results], key: str, new: set[str]) -> list[Results]:
+    """Entries by name; those of `new` systems are the right side's, in the place of the left side's or at the end.
+
+    A new system without an entry on the right has none: the left side's would be of other runs.
+    """
+    theirs = {entry[key]: entry for entry in right if entry[key] in new}
+    found = [theirs.pop(entry[key], None) if entry[key] in new else entry for entry in left]
+    return [*(entry for entry in found if entry), *theirs.values()]
 
 
-def join_rows(left: Sequence[Results], right: Sequence[Results], kept: set[str]) -> list[Results]:
+def join_rows(left: Sequence[Results], right: Sequence[Results], new: set[str]) -> list[Results]:
     """The rows of a table of the paper's: each of its own, followed by ours of that name, then our others."""
     papers = [row for row in left if not row["runs"]]
-    own = merge([row for row in left if row["runs"]], [row for row in right if row["runs"]], "system", kept)
+    own = merge([row for row in left if row["runs"]], [row for row in right if row["runs"]], "system", new)
     rows = []
     for paper in papers:
         rows += [paper, *(row for row in own if same_system(row["system"], paper["system"]))]

@@ -20,7 +20,7 @@ from pysimt_sac.engine.training.progress import Progress
 from pysimt_sac.errors import UserError, shorten
 from pysimt_sac.files import make_folder
 from pysimt_sac.reproduce.orphans import VARIABLE
-from pysimt_sac.reproduce.stamps import Stamp, Stamps
+from pysimt_sac.reproduce.stamps import Stamp, Stamps, commit
 from pysimt_sac.reproduce.steps import Step, Training
 
 POLL = 0.1  # seconds between looks at the processes
@@ -36,6 +36,7 @@ class Running:
     log: Path
     started: float
     first_update: int  # that a training had made before
+    commit: str  # of the code that it was started with
 
 
 @dataclass
@@ -108,7 +109,7 @@ class Runner:
                 start_new_session=True,
             )
         first = updates_made(step.folder) if isinstance(step, Training) else 0
-        self.running.append(Running(step, process, log, time.monotonic(), first))
+        self.running.append(Running(step, process, log, time.monotonic(), first, commit()))
         self.tell(f"{'resumed' if first else 'started'}: {step.title}")
 
     def collect(self) -> None:
@@ -119,7 +120,7 @@ class Runner:
             try:
                 if own.process.returncode != 0:
                     raise UserError(reason_of(own.process.returncode, own.log))
-                stamp = finish(self.stamps, own.step, seconds)
+                stamp = finish(self.stamps, own.step, seconds, own.commit)
             except UserError as error:
                 self.failed[own.step.id] = f"failed: {own.step.title}: {error}; log: {own.log}"
                 self.tell(self.failed[own.step.id])

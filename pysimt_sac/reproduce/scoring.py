@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pysimt_sac import __version__
+from pysimt_sac.evaluation.report.paper import SETS
 from pysimt_sac.evaluation.report.runs_file import SECTIONS
 from pysimt_sac.evaluation.scoring.scores import MetricChoice, choose_metrics
 from pysimt_sac.files import atomic_write
 from pysimt_sac.reproduce.corpus import Corpus
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.stamps import digest
-from pysimt_sac.reproduce.steps import Step, Translating
+from pysimt_sac.reproduce.steps import Step, Translating, without_paths
 
 METRICS = ("bleu", "chrf", "ter", "meteor", "length")
 REPORT = "report.html"
@@ -149,8 +150,8 @@ class Scorer:
 
     def paper_section(self) -> tuple[str, ...]:
         """The section of a runs file that the paper's tables of this corpus and pair are filled from, if it has any."""
-        pair = self.corpus.places.pair
-        return (self.matrix.corpus, pair) if pair in SECTIONS.get(self.matrix.corpus, ()) else ()
+        pair, has_tests = self.corpus.places.pair, not set(SETS.values()).isdisjoint(self.tests())
+        return (self.matrix.corpus, pair) if has_tests and pair in SECTIONS.get(self.matrix.corpus, ()) else ()
 
     def resampling(self) -> list[str]:
         """The options of significance tests."""
@@ -159,9 +160,12 @@ class Scorer:
 
     def key(self, name: str, words: Sequence[str]) -> str:
         """Checksum of a command; translations have their key in their path, the corpus and METEOR are added."""
+        places, data = self.corpus.places, self.matrix.data
+        patterns = [data.reference, data.training, *([data.ambiguous] if self.has_ambiguous() else [])]
+        files = [places.fill(pattern, test_set) for pattern in patterns for test_set in self.tests()]
         relative = [str(word).replace(str(self.out), "") for word in words]
-        ambiguous = self.corpus.ambiguous.key if self.corpus.ambiguous else ""
-        return digest([name, __version__, self.corpus.text.key, ambiguous, self.signatures, relative])
+        key = [name, __version__, self.corpus.text.key, self.signatures, relative]
+        return digest([*key, without_paths(files, places.data)])
 
 
 def find_metrics(matrix: Matrix, pair: str) -> MetricChoice:

@@ -114,14 +114,14 @@ class Stamps:
         details: Mapping[str, Any] | None = None,
         made_by: str | None = None,
     ) -> Stamp:
-        """Stamp a step. made_by: the commit, if it is not this one."""
+        """Stamp a step. made_by: the commit, if it is not this one. Versions are not known of runs from elsewhere."""
         stamp = Stamp(
             id=step_id,
             key=key,
             command=tuple(command),
             seconds=round(seconds, 3),
             commit=commit() if made_by is None else made_by,
-            versions=versions(PACKAGES),
+            versions={} if details and "adopted" in details else versions(PACKAGES),
             outputs=tuple(map(self.output, outputs)),
             details=dict(details or {}),
         )

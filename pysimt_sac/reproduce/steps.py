@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac import __version__
-from pysimt_sac.engine.config.parser import Options, check_config, read_config
+from pysimt_sac.engine.config.parser import Options, check_config, parse_direction, read_config
 from pysimt_sac.engine.config.values import plain
 from pysimt_sac.engine.data.moved_files import checksum, is_path
 from pysimt_sac.errors import UserError, did_you_mean
@@ -19,6 +19,8 @@ HARMLESS = (
     *("save_path", "tensorboard_dir", "disp_freq", "num_workers", "pin_memory"),
     *("eval_batch_size", "checkpoint_freq", "n_checkpoints", "save_optim_state"),
 )
+# Raised by every change of the code that changes the outcome of trainings: earlier runs are then not taken for today's.
+REVISION = 1
 LONGER_EPOCH = 1.1  # batches of sentences of equal length are not all full
 
 
@@ -124,7 +126,7 @@ def train_step(
         if f"{name}_set" not in options.data:
             known = [split.removesuffix("_set") for split in options.data]
             raise UserError(f"{path.name} has no test set {name!r}", f"{matrix.path}: tests", did_you_mean(name, known))
-    key = digest(["train", __version__, corpus.text.key, config])
+    key = digest(["train", __version__, REVISION, corpus.text.key, config])
     suffix = f"s{seed}-{key}"
     words = ("train", "-C", str(path), "-s", suffix, "-d", request.device, *overrides)
     after = (actor.id,) if actor else (f"prepare-{corpus.text.name}-{corpus.text.key}",) * bool(corpus.text.words)
@@ -165,11 +167,16 @@ def without_paths(value: Any, corpus: Path | None = None) -> Any:
 def translate_step(matrix: Matrix, corpus: Corpus, request: Request, run: Training, search: str) -> Translating:
     """Translate all test sets with a run's best checkpoint."""
     decoding, tests = matrix.decoding, matrix.data.tests
-    key = digest(["translate", __version__, run.key, search, tests])
+    assert run.options is not None
+    side = parse_direction(run.options.model.get("direction"), run.options.filename)[0]
+    sources = {name: plain(run.options.data[f"{name}_set"])[side] for name in tests}
+    key = digest(["translate", __version__, run.key, search, without_paths(sources, corpus.places.data)])
     stem = run.id.removeprefix("train-").removesuffix(f"-{run.key}")
     prefix = request.out / "translations" / f"{stem}-{key}" / stem
     words = ["translate", str(run.folder), "-s", ",".join(tests), "-o", str(prefix), "-b", str(decoding.batch_size)]
     words += ["-d", request.device, "-f", *(["gs"] if search == "gs" else ["bs", "-k", str(decoding.beam)])]
+    # A run that was taken over would look for them where it was trained.
+    words += ["-x", *(f"data.{name}_set.{side}:{path}" for name, path in sources.items())]
     return Translating(
         id=f"translate-{stem}-{search}-{key}",
         title=f"translate with {run.system}, seed {run.seed}, {search}",

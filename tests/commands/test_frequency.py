@@ -27,9 +27,10 @@ def test_mistakes(write, folder, capsys):
     write("base.out", {"mann": "junge"})
     (folder / "empty").write_text("\n\n")
     (folder / "other").write_text("quite another language\n")
+    (folder / "split").write_text("ein t @-@ shirt\n")
     for arguments, message in (
         (["--train", "empty", "base.out"], "empty: this training text is empty"),
-        (["--train", "none", "base.out"], "none: no such training text"),
+        (["--train", "none", "base.out"], "none: no such training text file"),
         (["--train", "ref.de", "base.out", "base.out"], "two systems are called 'base.out'"),
         (["--train", "ref.de", "base.out", "--plot", "f.pdf"], "f.pdf: figures are written as .svg or .png"),
     ):
@@ -37,3 +38,5 @@ def test_mistakes(write, folder, capsys):
         assert message in capsys.readouterr().err
     assert main_sac(["frequency", "--ref", "ref.de", "--train", "other", "base.out"]) == 0
     assert "100% of the reference's words are not in the training text" in capsys.readouterr().err
+    assert main_sac(["frequency", "--ref", "ref.de", "--train", "split", "base.out"]) == 0
+    assert "split: 1 line has split hyphens (' @-@ '), ref.de has none; these words" in capsys.readouterr().err

@@ -8,7 +8,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.evaluation.report.run_folder import read_run
+from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.evaluation.report.input import ReportRequest, training_words
+from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
 
 QUICK = ["--shuffles", "20", "--bootstrap", "10", "--metrics", "bleu,chrf"]
 
@@ -77,6 +79,14 @@ def test_a_run_whose_data_has_moved(run, toy, tmp_path, capsys):
     (one,) = page_data(page)["sets"]
     assert one["source"] == (tmp_path / "elsewhere/test.src").read_text().splitlines()
     assert 'id="frequency"' in page.read_text(encoding="utf-8")  # the training text has been found, too
+
+
+def test_a_training_text_gets_the_run_s_filters(tmp_path):
+    """Its words are compared with those of filtered hypotheses."""
+    text = tmp_path / "train.de"
+    text.write_text("ein t @-@ shirt\n")
+    run = RunFolder(tmp_path, {}, FilterChain(["de-hyphen"]), {}, {})
+    assert training_words(ReportRequest(training=text), run, []) == {"ein": 1, "t-shirt": 1}
 
 
 def test_outputs_without_runs(write, folder, capsys):

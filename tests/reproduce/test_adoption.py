@@ -5,9 +5,11 @@ import shutil
 import pytest
 
 import pysimt_sac.models  # noqa: F401 - registers the algorithms
+from pysimt_sac.engine.checkpoint import load_state
 from pysimt_sac.engine.config.options import TrainOptions
 from pysimt_sac.engine.config.parser import check_config, read_config
 from pysimt_sac.engine.training.progress import Progress
+from pysimt_sac.reproduce import adoption
 from pysimt_sac.reproduce.adoption import Adoption, ends_there
 from pysimt_sac.reproduce.plan import Estimator, describe
 from pysimt_sac.reproduce.stamps import Stamps
@@ -117,6 +119,25 @@ def test_where_a_run_ends(scores, ended, options, same):
 def test_other_text_is_left_alone(elsewhere, moved):
     (moved / "train.src").write_text((moved / "train.src").read_text().replace("one", "two", 1))
     assert take_over(moved, elsewhere.folder, training(moved, "mle", "train.max_epochs:1"))[0] == {}
+
+
+def test_a_run_that_does_not_say_what_its_text_was_is_left_alone(elsewhere, moved, monkeypatch):
+    state = {key: value for key, value in load_state(elsewhere.run_folder)[0].items() if key != "files"}
+    monkeypatch.setattr(adoption, "load_state", lambda folder: (state, None))
+    assert take_over(moved, elsewhere.run_folder, training(moved, "mle", "train.max_epochs:1"))[0] == {}
+
+
+def test_a_run_that_began_with_a_longer_schedule_is_left_alone(toy, pysimt):
+    """It ended after one epoch, but its learning rate was to fall over two."""
+    words = ["train", "-C", toy.config, "model.lr_schedule:cosine"]
+    assert pysimt(*words, "train.max_epochs:2", "train.max_iterations:5").status == 0
+    assert pysimt(*words, "train.max_epochs:1").status == 0
+    assert pysimt(*words, "-s", "short", "train.max_epochs:1").status == 0
+    step = training(toy.folder, "mle", "model.lr_schedule:cosine", "train.max_epochs:1")
+    done, told = take_over(toy.folder, toy.folder / "runs", step)
+    assert done["train-mle"].details["adopted"] == "toy-short"
+    assert done["train-mle"].versions == {}
+    assert f"{toy.run_folder}, nearest to mle: its learning rate falls over 5 updates, not 10" in str(told)
 
 
 def test_a_run_from_another_actor_is_left_alone(elsewhere, moved, pysimt):

@@ -84,6 +84,24 @@ def test_of_two_runs_of_a_system_the_later_file_s_count_but_of_a_baseline_the_fi
     assert r"| 77.7" in tables_page(joined)
 
 
+def test_figures_of_earlier_runs_do_not_stay_where_later_ones_have_none(parts):
+    newer = only(parts[A], "MLE", "C1", "SAC BLEU")
+    for part in newer["comparisons"]:
+        if part["search"] == "gs":  # its greedy search has failed
+            for metric in part["metrics"]:
+                metric["systems"] = [system for system in metric["systems"] if system["system"] != "SAC BLEU"]
+    joined = join({**parts, Path("newer.json"): newer})
+    for part in joined["comparisons"]:
+        assert ("SAC BLEU" in str(part["metrics"])) == (part["search"] != "gs")
+
+
+def test_results_that_do_not_say_of_which_text_are_refused(parts):
+    for part in parts.values():
+        part["data"] = {"key": "x"}
+    with pytest.raises(UserError, match="or does not say of which"):
+        join(parts)
+
+
 def change(path, value):
     """A function that changes a value deep inside."""
 
@@ -101,10 +119,16 @@ def change(path, value):
     [
         (change(["pair"], "en-fr"), "b.json: pair is 'en-fr', not 'en-de' as in a.json"),
         (change(["data", "files", "train.lc.norm.tok.en"], "0"), "b.json: was made of other text than a.json"),
-        (change(["comparisons", 0, "resampling", "seed"], 2), "its comparisons are of other sets, metrics or settings"),
+        (
+            change(["comparisons", 0, "resampling", "seed"], 2),
+            "its comparisons are of other sets, sentences, metrics",
+        ),
         (change(["comparisons", 0, "metrics", 0, "signature"], "x"), "its comparisons are of other sets"),
-        (change(["lexical", 0, "cases", "rare"], 1), "its lexical are of other sets, metrics or settings"),
-        (change(["paper_tables", 0, "columns"], []), "its paper_tables are of other sets, metrics or settings"),
+        (change(["lexical", 0, "cases", "rare"], 1), "its lexical are of other sets, sentences, metrics"),
+        (
+            change(["paper_tables", 0, "columns"], []),
+            "its paper_tables are of other sets, sentences, metrics",
+        ),
         (change(["comparisons", 3, "metrics", 2, "systems", 0, "runs", 1], 1.0), "has other runs of MLE than a.json"),
         (change(["lexical", 5, "rare", 0, "systems", 0, "runs", 0], 1.0), "has other runs of C1 than a.json"),
     ],

@@ -85,6 +85,18 @@ def test_other_text_for_one_system_redoes_what_depends_on_it(plan, inputs):
     assert changed(second, keys(plan([own]))) == SAC
 
 
+def test_other_sources_to_translate_redo_the_translations(plan, inputs):
+    first = keys(plan())
+    write(inputs / "own.en", ["a dog"])
+    own = "train.tensorboard_dir:", f'train.tensorboard_dir:", "data.test_2016_flickr_set.src:{inputs}/own.en'
+    work = plan([own])
+    translated = {title for title in first if title.startswith("translate")}
+    assert changed(first, keys(work)) == translated
+    assert f"data.test_2016_flickr_set.src:{inputs}/own.en" in work.translations[0].words
+    write(inputs / "own.en", ["a cat"])
+    assert changed(keys(work), keys(plan([own]))) == translated
+
+
 def test_a_file_of_the_users_own_counts_by_its_content(plan, inputs):
     write(inputs / "mine.py", ["x = 1"])
     change = [("train.eval_freq:4", f"model.plugin_modules:{inputs}/mine.py")]

@@ -168,10 +168,10 @@ def read_ambiguous(split: str, request: ReportRequest, source_path: Path, source
 
 def training_words(request: ReportRequest, first_run: RunFolder | None, warnings: list[str]) -> Counter[str] | None:
     """Word counts of the training text's target side, after the run's filters."""
-    filters = FilterChain([])
+    filters = first_run.filters if first_run else FilterChain([])
     path = request.training
     if path is None and first_run and "train" in first_run.splits:
-        path, filters = first_run.splits["train"].target, first_run.filters
+        path = first_run.splits["train"].target
         if not path.is_file():
             warnings.append(f"{path}: no such training text; no frequency analysis (see --data and --train)")
             return None

@@ -146,6 +146,8 @@ class Filler:
             notes.append("Own METEOR: exact words and stems only; it cannot be compared with the paper's.")
         if table.key == "lexical-all":
             notes.append("The paper's ALI for all cases is 2 LTA - 100. Own ALI: -1 for known wrong translations only.")
+        if table.key == "lexical-rare":
+            notes.append("Own rare cases are counted by inflected form, so there are more of them than in the paper.")
         return notes
 
 

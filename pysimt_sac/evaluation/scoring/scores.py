@@ -113,7 +113,7 @@ def score_texts(
             MetricScore(metric.name, float(values[number]), metric.higher_is_better, metric.signature)
             for metric, values in zip(chosen, per_metric, strict=True)
         )
-        unknown = [line.split().count(UNKNOWN) for line in lines]
+        unknown = [line.count(UNKNOWN) for line in lines]
         results.append(
             TextScores(
                 name=name,

@@ -136,13 +136,13 @@ def swapped_files(reference: NamedText, hypothesis: NamedText, comparable: bool)
 
 
 def has_unknown(lines: Iterable[str]) -> bool:
-    """Whether any line has `<unk>`."""
-    return any(UNKNOWN in line.split() for line in lines)
+    """Whether any line has `<unk>`, alone or, after filters, as a part of a word."""
+    return any(UNKNOWN in line for line in lines)
 
 
 def without_unknown(runs: Iterable[Sequence[str]], sentences: int) -> list[int]:
     """The numbers, from 0, of sentences in which no run has `<unk>`."""
-    excluded = {number for run in runs for number, line in enumerate(run) if UNKNOWN in line.split()}
+    excluded = {number for run in runs for number, line in enumerate(run) if UNKNOWN in line}
     kept = [number for number in range(sentences) if number not in excluded]
     if not kept:
         raise UserError(f"every sentence has {UNKNOWN} in some run", "--no-unk", "leave --no-unk out")

@@ -76,7 +76,7 @@ def test_scores_are_sacrebleus_and_a_seed_repeats_everything(references, output)
 
 def test_sentences_with_unknown_words_can_be_left_out():
     references = ["a b c d", "e f g h", "i j k l"]
-    clean, spoilt = ("a b c d", "e f x h", "i j k l"), ("a b c d", "e <unk> g h", "i j k l")
+    clean, spoilt = ("a b c d", "e f x h", "i j k l"), ("a b c d", "e f<unk> g h", "i j k l")
     metrics = choose_metrics(["bleu"]).metrics
     result = compare_systems(references, System("a", (clean,)), [System("b", (spoilt,))], metrics, QUICK, True)
     assert (result.sentences, result.left_out) == (2, 1)

@@ -65,7 +65,7 @@ def test_the_tokeniser_is_chosen_and_named():
 def test_unknown_metrics_and_unknown_words():
     with pytest.raises(UserError, match="did you mean 'chrf'"):
         choose_metrics(["chfr"])
-    scored = score_text(["a b c", "d"], ["a <unk> <unk>", "d"])
+    scored = score_text(["a b c", "d"], ["a <unk> <unk>-shirt", "d"])  # after filters
     assert (scored.words, scored.unknown_words, scored.unknown_sentences) == (4, 2, 1)
     assert scored.length_ratio == 1.0
     assert [score.metric for score in scored.scores] == ["BLEU", "chrF", "TER", "length"]
