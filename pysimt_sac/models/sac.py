@@ -84,6 +84,12 @@ class SAC(Algorithm):
         self.future_weight = FutureWeight(options.critic_weight, self.branch_options.branch_states > 0, device)
         if self.critic_options.critics_from:  # and how far they can be trusted
             self.future_weight.load_state_dict(state_of_run(self.critic_options.critics_from).get("future_weight", {}))
+        if self.temperature.learned and self.collector.rewarder.scale == "1/alpha":
+            todo = "use ref or a number: the replay buffer would mix rewards of different scales"
+            raise UserError("is not constant with alpha: auto", f"{setup.where} reward_scale", todo)
+        if options.target_clip and not self.critic_options.bootstraps:
+            todo = "leave it out, or set critic_target: td"
+            raise UserError("only acts on bootstrapped targets", f"{setup.where} target_clip", todo)
         self.clip = Clip(self.collector.rewarder.bounds, max_len) if options.target_clip else None
         self.replay = ReplayBuffer(options.buffer_size, setup.seed)
         self.parts = {"collector": self.collector, "critics": self.critics, "replay": self.replay}

@@ -153,7 +153,7 @@ class UnsupervisedReward:
     def build(self, input_size: int, device: torch.device) -> None:
         """The network, once the size is known; its first weights are always the same."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(1)
+            torch.default_generator.manual_seed(1)  # torch.manual_seed would seed GPUs as well, for good
             self.network = LabelNetwork(input_size, self.options.discriminator_dim, self.n_labels).to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.options.discriminator_lr)
         if self.saved is not None:

@@ -20,12 +20,12 @@ class Edits(PrefixStatistics):
     """Edits that make the prefix the reference, and the reference's length."""
 
     def __init__(self, reference: Sequence[str]) -> None:
-        self.reference, self.words = reference, list[str]()
+        self.reference, self.words = [word.lower() for word in reference], list[str]()
         self.table = [list(range(len(reference) + 1))]  # by words of the prefix, then of the reference
 
     def push(self, word: str) -> None:
-        """Add a row of edit distances."""
-        above = self.table[-1]
+        """Add a row of edit distances; like sacrebleu's TER, they ignore case."""
+        word, above = word.lower(), self.table[-1]
         row = [above[0] + 1]
         for place, other in enumerate(self.reference):
             change = above[place] + (word != other or word == UNKNOWN_WORD)

@@ -63,6 +63,11 @@ class CriticOptions:
         """k and least of `rl.policy.find_support`."""
         return self.support, self.support_least
 
+    @property
+    def bootstraps(self) -> bool:
+        """Whether any stage has bootstrapped targets."""
+        return self.critic_target == "td" or (self.critic_pretrain_epochs > 0 and self.critic_pretrain_target == "td")
+
     def stage(self, epoch: int) -> Stage:
         """The critics alone for `critic_pretrain_epochs`, then actor and critics."""
         if epoch <= self.critic_pretrain_epochs:

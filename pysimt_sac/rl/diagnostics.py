@@ -245,7 +245,7 @@ class HealthMonitor:
         if largest > LARGEST_Q * possible:
             found["q"] = (
                 f"Q diverges: {largest:.3g} where the largest realised return is {possible:.3g}; "
-                "set target_clip: True, or lower critic_lr or tau"
+                "lower critic_lr; with bootstrapped targets lower tau as well, or set target_clip: True (SACNMT)"
             )
         predicted, realised = means.get("q", 0.0), means.get("return", 0.0)
         if "gradient_rl" in means and predicted - realised > LARGEST_GAP * max(abs(realised), 1.0):

@@ -245,3 +245,16 @@ def test_known_rewards_alone_are_blind_to_what_comes_later():
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_without_a_look_ahead_it_is_not(seed):
     assert task.share(task.learn("SACNMT", seed, 100, **LEARN, gamma=0.0), "bad") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("alpha:auto", "reward_scale:1/alpha"), "reward_scale: is not constant with alpha: auto"),
+        (("target_clip:True", "critic_target:mc"), "target_clip: only acts on bootstrapped targets"),
+    ],
+)
+def test_options_that_cannot_act_together_are_refused(toy, pysimt, words, message):
+    outcome = pysimt("train", "-C", toy.config, "train.model_type:SACNMT", *(f"model.{word}" for word in words))
+    assert outcome.status == 2
+    assert message in outcome.error
