@@ -14,7 +14,7 @@ from pysimt_sac.reproduce.results import Results
 from pysimt_sac.reproduce.stamps import PACKAGES, commit
 
 SETTINGS = ("title", "pair", "short", "matrix", "baselines", "searches", "tests")
-TODO = "only parts of one comparison can be joined"
+HINT = "only parts of one comparison can be joined"
 
 
 def join(parts: Mapping[Path, Results]) -> Results:
@@ -44,18 +44,18 @@ def check_same(first: Path, whole: Results, path: Path, part: Results) -> None:
     """Refuse what was not made in the same way, or has other runs of a baseline."""
     for key in SETTINGS:
         if whole[key] != part[key]:
-            raise UserError(f"{key} is {part[key]!r}, not {whole[key]!r} as in {first}", path, TODO)
+            raise UserError(f"{key} is {part[key]!r}, not {whole[key]!r} as in {first}", path, HINT)
     for key in ("data", "ambiguous_words"):
         if whole[key].get("files") != part[key].get("files") or not part["data"].get("files"):
-            raise UserError(f"was made of other text than {first}, or does not say of which ({key})", path, TODO)
+            raise UserError(f"was made of other text than {first}, or does not say of which ({key})", path, HINT)
     facts = {"comparisons": comparison_facts, "lexical": lexical_facts, "paper_tables": table_facts}
     for key, of_one in facts.items():
         if [of_one(own) for own in whole[key]] != [of_one(own) for own in part[key]]:
             what = f"its {key} are of other sets, sentences, metrics or settings than those of {first}"
-            raise UserError(what, path, TODO)
+            raise UserError(what, path, HINT)
     for name in whole["baselines"]:
         if (name in names(whole)) != (name in names(part)) or scores_of(whole, name) != scores_of(part, name):
-            raise UserError(f"has other runs of {name} than {first}: their scores differ", path, TODO)
+            raise UserError(f"has other runs of {name} than {first}: their scores differ", path, HINT)
 
 
 def comparison_facts(part: Results) -> list[object]:
