@@ -24,6 +24,7 @@ def test_the_readme_s_tables_are_those_of_the_page(generate, tmp_path):
     other = {**system, "system": "SAC BLEU", "average": 39.5, "against_baseline": {**against, "identical": False}}
     part = {"search": "beam6", "baseline": "MLE", "variant": "", "test_set": "test_2016_flickr", "sentences": 1000}
     part["metrics"] = [{"metric": "BLEU", "higher_is_better": True, "systems": [system, other]}]
+    part["resampling"] = {"shuffling": "paired"}
     books = {"best": {}, "validation": {}, "updates": 10, "seconds": 5, "seed": 1, "commit": "", "taken_over": False}
     found = {
         "format": 1, "title": "Multi30K", "pair": "en-de", "short": False, "baselines": ["MLE", "C1"],

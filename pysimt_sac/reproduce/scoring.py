@@ -15,6 +15,8 @@ from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.stamps import digest
 from pysimt_sac.reproduce.steps import Step, Translating, without_paths
 
+# Raised by every change of the code that changes figures of the same translations: they are then computed again.
+REVISION = 1
 METRICS = ("bleu", "chrf", "ter", "meteor", "length")
 REPORT = "report.html"
 
@@ -164,7 +166,7 @@ class Scorer:
         patterns = [data.reference, data.training, *([data.ambiguous] if self.has_ambiguous() else [])]
         files = [places.fill(pattern, test_set) for pattern in patterns for test_set in self.tests()]
         relative = [str(word).replace(str(self.out), "") for word in words]
-        key = [name, __version__, self.corpus.text.key, self.signatures, relative]
+        key = [name, __version__, REVISION, self.corpus.text.key, self.signatures, relative]
         return digest([*key, without_paths(files, places.data)])
 
 

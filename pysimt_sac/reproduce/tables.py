@@ -7,7 +7,7 @@ from pysimt_sac.engine.training.pace import in_words
 from pysimt_sac.evaluation.report.layout import Table, as_markdown
 from pysimt_sac.evaluation.report.paper import Cell, paper_tables
 from pysimt_sac.evaluation.report.paper_tables import FilledTable, TableRow, as_table
-from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
+from pysimt_sac.evaluation.scoring.significance import PAIRED, SIGNIFICANT
 from pysimt_sac.reproduce.results import Results
 
 ABSENT = "-"
@@ -174,7 +174,13 @@ def comparison_table(parts: Sequence[Results], baseline: str) -> Table:
                          ABSENT if ratio is None else f"{ratio:.3f}", *difference_cells(system, baseline)))  # fmt: skip
     arrows = (f"{metric['metric']} {'↑' if metric['higher_is_better'] else '↓'}" for metric in metrics)
     header = ("test set", "system", "runs", *arrows, "length", "BLEU diff.", "95%", "p", "won")
-    notes = [STARS, "won: pairs of runs in which the system beats the baseline"]
+    notes = [
+        STARS,
+        "p and 95%: over test sentences, not over seeds",
+        "won: pairs of runs in which the system beats the baseline",
+    ]
+    if (rule := parts[0]["resampling"]["shuffling"]) != PAIRED:
+        notes.append(f"p: {rule}")
     if any("exact stem" in metric["metric"] for metric in metrics):
         notes.append("METEOR is ours, of exact words and stems: it cannot be compared with the paper's")
     return Table(header, tuple(rows), left=2, rules=frozenset(rules), notes=tuple(notes))

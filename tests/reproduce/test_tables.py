@@ -39,7 +39,7 @@ def results():
     ter = metric("TER", score("MLE", [42.0, 43.0]), score("SAC BLEU", [42.4], -0.1, 0.7), higher=False)
     length = metric("length", score("MLE", [101.0, 102.0]), score("SAC BLEU", [99.5], -2.0))
     part = {"search": "beam6", "baseline": "MLE", "test_set": "test_2016_flickr", "sentences": 1000, "left_out": 0,
-            "metrics": [bleu, ter, length]}  # fmt: skip
+            "resampling": {"shuffling": "paired"}, "metrics": [bleu, ter, length]}  # fmt: skip
     lta = metric("LTA", score("MLE", [65.0, 66.0]), score("SAC BLEU", [65.5], 0.0, identical=True))
     ali = metric("ALI", score("MLE", [43.0, 44.0]), score("SAC BLEU", [40.25], -3.25, 0.04))
     systems = [
@@ -97,6 +97,13 @@ def test_all_tables(results):
     assert "| 2016 (3 left out) | MLE | 38.5±0.7 | 38.5±0.7 |" in lines
     assert "- METEOR is left out: no Java" in lines
     assert "- The paper's table *IWSLT 2014 German-English*: it needs IWSLT14's training text." in lines
+
+
+def test_p_by_another_rule_is_labelled(results):
+    label = "- p: multeval"
+    assert label not in tables_page(results).splitlines()
+    results["comparisons"][0]["resampling"]["shuffling"] = "multeval"
+    assert label in tables_page(results).splitlines()
 
 
 def test_several_results_and_their_discussion_make_a_page(results, tmp_path, capsys):

@@ -7,8 +7,9 @@ The columns are MultEval's (Clark et al. 2011):
 - p: two-sided, by stratified approximate randomisation; `significance` says how it differs from MultEval's.
 The intervals are 95% percentile intervals over bootstrap samples of the test set, the same samples for all systems.
 
-Approximate randomisation shuffles single sentences. When runs differ a lot, a small p does not tell a better system
-from a lucky seed. `runs_won`, the number of pairs of runs in which the system beats the baseline, does.
+p and the intervals are about the choice of test sentences, given these runs. When runs differ a lot, a small p does not
+tell a better system from a lucky seed. `runs_won`, the number of pairs of runs in which the system beats the baseline,
+does.
 """
 
 from collections.abc import Iterable, Sequence

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.metrics import FloatArray
 
-Drawn = npt.NDArray[np.uint8]
 ScoreFunction = Callable[[FloatArray], FloatArray]
+# The sums of two pseudo-systems, each (shuffles, runs, statistics), from the statistics of both systems' runs.
+PseudoSystems = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 BLOCK_NUMBERS = 8_000_000  # random numbers drawn at a time, about 100 MB in all
 EXACT_IN_SINGLE = 2**24  # integers up to this are exact in single precision
@@ -71,33 +71,49 @@ def bootstrap_scores(statistics: FloatArray, score: ScoreFunction, samples: int,
     return np.concatenate(scores)
 
 
-def draw_swaps(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> Drawn:
-    """Which outputs make up the first pseudo-system: per sentence and run, the baseline's or the system's."""
-    swapped = random.integers(2, size=(shuffles, sentences, runs), dtype=np.uint8)
-    return np.concatenate([1 - swapped, swapped], axis=2)
+def swap_runs(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> PseudoSystems:
+    """Swap run r of the baseline and run r of the system with probability 1/2, sentence by sentence."""
+    swapped = random.integers(2, size=(shuffles, sentences, runs), dtype=np.uint8).transpose(2, 0, 1)
+
+    def sums(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Add what the swaps change to the sums of the baseline; the system has the rest."""
+        changes = swapped.astype(statistics.dtype) @ (statistics[runs:] - statistics[:runs])
+        totals = statistics.sum(axis=1, dtype=np.float64)
+        first = totals[:runs] + changes.transpose(1, 0, 2)
+        return first, totals[:runs] + totals[runs:] - first
+
+    return sums
 
 
-def draw_subsets(random: np.random.Generator, shuffles: int, sentences: int, first: int, total: int) -> Drawn:
-    """Which outputs make up the first pseudo-system: per sentence, `first` of the `total` pooled ones.
+def deal_runs(random: np.random.Generator, shuffles: int, sentences: int, first: int, total: int) -> PseudoSystems:
+    """Deal the `total` outputs for a sentence to the `first` runs of the baseline and to those of the system."""
+    dealt = random.permuted(np.broadcast_to(np.arange(total, dtype=np.uint16), (shuffles, sentences, total)), axis=2)
 
-    All subsets are equally likely: an output is taken with probability (places left) / (outputs left).
-    """
-    drawn = np.empty((shuffles, sentences, total), np.uint8)
-    places = np.full((shuffles, sentences), first, dtype=np.uint16)
-    for position in range(total):
-        taken = random.integers(total - position, size=places.shape, dtype=np.uint16) < places
-        drawn[:, :, position] = taken
-        places -= taken
-    return drawn
+    def sums(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum the outputs that each run was dealt."""
+        runs = np.zeros((total, shuffles, statistics.shape[2]))
+        for output, own in enumerate(statistics):
+            runs += (dealt == output).transpose(2, 0, 1).astype(own.dtype) @ own
+        return runs[:first].transpose(1, 0, 2), runs[first:].transpose(1, 0, 2)
+
+    return sums
 
 
-def draw_multeval(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> tuple[Drawn, Drawn]:
-    """Which outputs make up the two pseudo-systems of MultEval, see `randomisation_p`."""
+def shuffle_as_multeval(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> PseudoSystems:
+    """MultEval's rule, see `randomisation_p`; the runs of a pseudo-system are concatenated."""
     swapped = random.integers(2, size=(shuffles, sentences, runs), dtype=np.uint8)
     permutation = np.argsort(random.random((shuffles, sentences, runs), dtype=np.float32), axis=2)
     first = np.take_along_axis(swapped, np.argsort(permutation, axis=2), axis=2)
     second = np.take_along_axis(swapped, permutation, axis=2)
-    return np.concatenate([1 - first, first], axis=2), np.concatenate([second, 1 - second], axis=2)
+    members = np.concatenate([1 - first, first], axis=2), np.concatenate([second, 1 - second], axis=2)
+
+    def sums(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum the outputs in each pseudo-system."""
+        table = statistics.transpose(1, 0, 2).reshape(sentences * 2 * runs, -1)
+        one, other = (member.reshape(shuffles, -1).astype(table.dtype) @ table for member in members)
+        return one[:, None].astype(np.float64), other[:, None].astype(np.float64)
+
+    return sums
 
 
 def randomisation_p(
@@ -105,16 +121,18 @@ def randomisation_p(
 ) -> list[FloatArray]:
     """Two-sided p of each system against the baseline, by stratified approximate randomisation.
 
-    Each shuffle makes two pseudo-systems, sentence by sentence; a system's score is that of its concatenated runs.
+    Each shuffle makes two pseudo-systems, sentence by sentence:
     - `paired`: run r of the baseline and run r of the system are swapped with probability 1/2. If the numbers of runs
-      differ, the outputs of a sentence are pooled and randomly divided instead. p is the share of shuffles with a
-      difference at least as large as the observed one, which is counted as a shuffle, too.
+      differ, the outputs for a sentence are dealt to the runs of both at random instead. A system's score is the mean
+      of its runs' scores: p is that of the difference which is reported. p is the share of shuffles with a difference
+      at least as large as the observed one, which is counted as a shuffle, too.
     - `multeval`: the rule of MultEval 0.5.1, which needs equal numbers of runs. For each sentence it draws a swap for
       each of R places, and a permutation of the runs. Place i of the first pseudo-system gets run permutation(i) of the
       baseline or, if swapped, of the system; place i of the second one gets run inverse permutation(i) of the other. If
-      the permutation is its own inverse, as always for one or two runs, this is `paired`. Else an output may be in
-      both pseudo-systems or in neither. Only larger differences are counted, not equal ones, so that p of identical
-      systems is 1 / (shuffles + 1) instead of 1.
+      the permutation is its own inverse, as always for one or two runs, these are the swaps of `paired`. Else an output
+      may be in both pseudo-systems or in neither. A system's score is that of its concatenated runs, in which a run
+      that is too long makes up for one that is too short. Only larger differences are counted, not equal ones, so that
+      p of identical systems is 1 / (shuffles + 1) instead of 1.
 
     Systems with the same number of runs share their shuffles, which saves most of the time.
     """
@@ -130,37 +148,37 @@ def randomisation_p(
     return [p for p in p_values if p is not None]
 
 
+def mean_difference(score: ScoreFunction, first: FloatArray, second: FloatArray) -> FloatArray:
+    """The absolute difference between the mean scores of two systems, of sums (shuffles, runs, statistics)."""
+    difference: FloatArray = np.abs(score(first).mean(axis=1) - score(second).mean(axis=1))
+    return difference
+
+
 def shared_randomisation(
     baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, resampling: Resampling
 ) -> list[FloatArray]:
     """`randomisation_p` for systems with the same number of runs."""
-    n_baseline, sentences, columns = baseline.shape
+    n_baseline, sentences, _ = baseline.shape
     pooled = [np.concatenate([baseline, system]) for system in systems]
     n_runs = len(pooled[0])
     dtype: type[np.floating] = np.float32
     if any(summing_type(statistics, sentences * n_runs) is np.float64 for statistics in pooled):
         dtype = np.float64
-    tables = [both.transpose(1, 0, 2).reshape(sentences * n_runs, columns).astype(dtype) for both in pooled]
-    pooled_sums = [both.sum(axis=(0, 1)) for both in pooled]
-    observed = [np.abs(score(baseline.sum(axis=(0, 1))) - score(system.sum(axis=(0, 1)))) for system in systems]
-    as_large = [np.zeros(np.shape(difference)) for difference in observed]
-
-    random = np.random.default_rng([resampling.seed, 1, n_runs])
+    pooled = [statistics.astype(dtype) for statistics in pooled]
     multeval = resampling.shuffling == MULTEVAL
+    sums = [each.sum(axis=(0, 1))[None] if multeval else each.sum(axis=1) for each in (baseline, *systems)]
+    observed = [mean_difference(score, sums[0][None], own[None])[0] for own in sums[1:]]
+    as_large = [np.zeros(np.shape(each)) for each in observed]
+    random = np.random.default_rng([resampling.seed, 1, n_runs])
     for count in blocks(resampling.shuffles, sentences * n_runs):
-        # Which runs of each sentence are in the first pseudo-system, and with MultEval's rule also in the second one.
-        drawn: tuple[Drawn, ...]
         if multeval:
-            drawn = draw_multeval(random, count, sentences, n_baseline)
+            shuffled = shuffle_as_multeval(random, count, sentences, n_baseline)
         elif n_runs == 2 * n_baseline:
-            drawn = (draw_swaps(random, count, sentences, n_baseline),)
+            shuffled = swap_runs(random, count, sentences, n_baseline)
         else:
-            drawn = (draw_subsets(random, count, sentences, n_baseline, n_runs),)
-        members = [member.reshape(count, sentences * n_runs).astype(dtype) for member in drawn]
-        for number, table in enumerate(tables):
-            sums = [(member @ table).astype(np.float64) for member in members]
-            other_sums = sums[1] if multeval else pooled_sums[number] - sums[0]
-            difference = np.abs(score(sums[0]) - score(other_sums))
-            larger = difference > observed[number] + TIE if multeval else difference >= observed[number] - TIE
+            shuffled = deal_runs(random, count, sentences, n_baseline, n_runs)
+        for number, statistics in enumerate(pooled):
+            found = mean_difference(score, *shuffled(statistics))
+            larger = found > observed[number] + TIE if multeval else found >= observed[number] - TIE
             as_large[number] += larger.sum(axis=0)
     return [(larger + 1) / (resampling.shuffles + 1) for larger in as_large]
