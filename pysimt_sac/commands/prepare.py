@@ -81,7 +81,8 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--download", action="store_true", help="download raw files that are missing in --raw")
     parser.add_argument("--no-split-hyphens", action="store_true", help="do not split words at hyphens")
     bpe = parser.add_argument_group("byte-pair encoding")
-    bpe.add_argument(
+    learnt_or_given = bpe.add_mutually_exclusive_group()
+    learnt_or_given.add_argument(
         "--bpe-merges",
         type=positive,
         default=10000,
@@ -101,7 +102,7 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
         default="target",
         help="sides to segment with BPE (default: %(default)s)",
     )
-    bpe.add_argument(
+    learnt_or_given.add_argument(
         "--codes",
         type=Path,
         metavar="FILE",

@@ -31,6 +31,14 @@ def test_the_table_has_multevals_columns(outputs, capsys):
     assert any(line.startswith("200 shuffles (paired), 50 bootstrap samples, seed 1") for line in lines)
 
 
+def test_neither_longer_nor_shorter_translations_win(outputs, write, capsys):
+    write("long.1", {"der": "der der"})
+    files = ["--ref", "ref.de", "--baseline", "base.1", "--system", "long", "long.1"]
+    assert main_sac(["compare", *files, *QUICK, "--metrics", "bleu,length"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["long"]]
+    assert [row[-1] for row in rows] == ["1/1", "-"]
+
+
 def test_json_is_reproducible_and_complete(outputs, capsys):
     results = []
     for _ in range(2):

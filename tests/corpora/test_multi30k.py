@@ -10,15 +10,15 @@ import pytest
 
 from pysimt_sac.files import read_lines
 
-SMALL = ("--bpe-merges", "60", "--jobs", "1")
+SMALL = ("--bpe-merges", "60")
 
 
 @pytest.fixture
 def run(prepare, raw, tmp_path):
     """Prepare the small corpus into `out`."""
 
-    def prepared(*arguments, out="out"):
-        return prepare("multi30k", "--raw", raw, "--out", tmp_path / out, *SMALL, *arguments)
+    def prepared(*arguments, out="out", units=SMALL):
+        return prepare("multi30k", "--raw", raw, "--out", tmp_path / out, "--jobs", "1", *units, *arguments)
 
     return prepared
 
@@ -98,11 +98,17 @@ def test_given_codes_are_used(run, tmp_path):
     run("--pair", "en-de")
     learnt = tmp_path / "out/en-de"
     given = ("--codes", learnt / "bpe.model", "--codes-vocab", learnt / "bpe.vocab.de")
-    assert run("--pair", "en-de", *given, out="given")[0] == 0
+    assert run("--pair", "en-de", units=given, out="given")[0] == 0
     name = "test_2016_flickr.lc.norm.tok.bpe.de"
     assert (tmp_path / "given/en-de" / name).read_bytes() == (learnt / name).read_bytes()
     record = json.loads((tmp_path / "given/en-de/corpus.json").read_text())
     assert record["settings"]["codes"] == record["files"]["bpe.model"]
+
+
+def test_codes_are_either_learnt_or_given(run, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run("--pair", "en-de", "--codes", "bpe.model")
+    assert "argument --codes: not allowed with argument --bpe-merges" in capsys.readouterr().err
 
 
 def remove_val(raw):
@@ -164,7 +170,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, raw, tmp_path, damage, me
     ],
 )
 def test_options_that_do_not_fit_are_explained(run, tmp_path, arguments, message):
-    status, _, progress = run(*arguments)
+    status, _, progress = run(*arguments, units=())
     assert status == 2
     assert message in progress
     assert not (tmp_path / "out").exists()

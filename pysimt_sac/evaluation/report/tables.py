@@ -66,6 +66,7 @@ def system_row(part: MetricComparison, number: int) -> tuple[str, ...]:
     found = system.against_baseline
     arrow = LENGTH_UNIT if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
     difference, p = difference_cells(part, number)
+    has_winner = found and not found.identical and part.metric != "length"  # neither longer nor shorter is better
     return (
         part.metric + arrow if number == 0 else "",
         system.system,
@@ -77,7 +78,7 @@ def system_row(part: MetricComparison, number: int) -> tuple[str, ...]:
         difference,
         f"{found.interval.low:+.2f}..{found.interval.high:+.2f}" if found and not found.identical else "-",
         p,
-        f"{found.runs_won}/{found.run_pairs}" if found and not found.identical else "-",
+        f"{found.runs_won}/{found.run_pairs}" if found and has_winner else "-",
     )
 
 
