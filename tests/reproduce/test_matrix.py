@@ -29,8 +29,9 @@ def test_the_papers_systems_and_their_controls_are_there():
     assert set(ready_matrices()) >= {"demo", "multi30k"}
     matrix = find_matrix("en-de", None)
     seeds = {system.name: system.seeds or 3 for system in choose_systems(matrix, "en-de", [])}
-    assert {name for name, n in seeds.items() if n == 3} == {"MLE", "C1", "SAC BLEU", "SAC unsuper", "Vine"}
-    assert {name for name, n in seeds.items() if n == 1} == {"C3", "REINFORCE", "MIXER", "MRT", "AC", "ERAC"}
+    once = {"C3", "MIXER", "AC", "ERAC"}
+    assert {name for name, n in seeds.items() if n == 1} == once
+    assert seeds.keys() - once == {"MLE", "C1", "SAC BLEU", "SAC unsuper", "Vine", "REINFORCE", "MRT"}
     french = [system.name for system in choose_systems(matrix, "en-fr", [])]
     assert french == ["MLE", "C1", "SAC BLEU", "SAC unsuper"]
 
