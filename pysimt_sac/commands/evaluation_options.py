@@ -99,8 +99,8 @@ def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
         "--shuffling",
         choices=SHUFFLINGS,
         default=usual.shuffling,
-        help="paired: swap run N of the baseline with run N of the system, and compare the means of the runs' scores; "
-        "multeval: MultEval's rule, which compares concatenated runs (default: %(default)s)",
+        help="paired: swap all runs of a sentence together, and compare the means of the runs' scores; multeval: "
+        "MultEval's rule, which swaps single runs and compares concatenated ones (default: %(default)s)",
     )
 
 

@@ -95,6 +95,7 @@ def scores_of(results: Results, name: str) -> list[list[float]]:
 def join_two(whole: Results, part: Results) -> Results:
     """The systems of both; those of `part` count, but for the baselines, which are equal."""
     new = {name for name in names(part) if name not in whole["baselines"]}
+    old = {name for name in names(whole) if name not in whole["baselines"]} - new
 
     def metrics(left: Sequence[Results], right: Sequence[Results]) -> list[Results]:
         return [{**one, "systems": merge(one["systems"], other["systems"], "system", new)}
@@ -103,7 +104,7 @@ def join_two(whole: Results, part: Results) -> Results:
     return {
         **whole,
         "made": {"commit": commit(), "versions": versions(PACKAGES)},
-        "seconds": whole["seconds"] + part["seconds"],
+        "seconds": None,  # the baselines' steps are in both
         "systems": merge(whole["systems"], part["systems"], "name", new),
         "comparisons": [{**one, "metrics": metrics(one["metrics"], other["metrics"])}
                         for one, other in zip(whole["comparisons"], part["comparisons"], strict=True)],
@@ -111,8 +112,14 @@ def join_two(whole: Results, part: Results) -> Results:
                     for one, other in zip(whole["lexical"], part["lexical"], strict=True)],
         "paper_tables": [{**one, "rows": join_rows(one["rows"], other["rows"], new)}
                          for one, other in zip(whole["paper_tables"], part["paper_tables"], strict=True)],
-        "missing": list(dict.fromkeys([*whole["missing"], *part["missing"]])),
+        "missing": list(dict.fromkeys([*not_about(whole["missing"], new), *not_about(part["missing"], old)])),
     }  # fmt: skip
+
+
+def not_about(missing: Sequence[str], systems: set[str]) -> list[str]:
+    """What is missing, but for the steps of systems that are taken from the other side."""
+    steps = tuple(f"{what} {name}, seed " for name in systems for what in ("train", "translate with"))
+    return [line for line in missing if not any(step in line for step in steps)]
 
 
 def merge(left: Sequence[Results], right: Sequence[Results], key: str, new: set[str]) -> list[Results]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from pysimt_sac.evaluation.report.layout import Table, as_markdown
+from pysimt_sac.evaluation.scoring.significance import PAIRED
 from pysimt_sac.reproduce.results import Results
 from pysimt_sac.reproduce.tables import (
     STARS,
@@ -55,5 +56,7 @@ def summary_table(results: Results) -> Table:
         for number, system in enumerate(columns[0])
     ]
     header = ("system", "runs", *(set_name(part) for part in parts))
-    notes = (f"BLEU, {search_name(search)}; {STARS}, {baseline}",)
-    return Table(header, tuple(rows), left=1, notes=notes)
+    notes = [f"BLEU, {search_name(search)}; {STARS}, {baseline}"]
+    if (rule := parts[0]["resampling"]["shuffling"]) != PAIRED:
+        notes.append(f"all p of this comparison: {rule}")
+    return Table(header, tuple(rows), left=1, notes=tuple(notes))

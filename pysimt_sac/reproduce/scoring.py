@@ -16,7 +16,7 @@ from pysimt_sac.reproduce.stamps import digest
 from pysimt_sac.reproduce.steps import Step, Translating, without_paths
 
 # Raised by every change of the code that changes figures of the same translations: they are then computed again.
-REVISION = 1
+REVISION = 2
 METRICS = ("bleu", "chrf", "ter", "meteor", "length")
 REPORT = "report.html"
 

@@ -7,7 +7,7 @@ from pysimt_sac.engine.training.pace import in_words
 from pysimt_sac.evaluation.report.layout import Table, as_markdown
 from pysimt_sac.evaluation.report.paper import Cell, paper_tables
 from pysimt_sac.evaluation.report.paper_tables import FilledTable, TableRow, as_table
-from pysimt_sac.evaluation.scoring.significance import PAIRED, SIGNIFICANT
+from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
 from pysimt_sac.reproduce.results import Results
 
 ABSENT = "-"
@@ -74,11 +74,10 @@ def spread(values: Sequence[float], decimals: int = 1) -> str:
 
 def runs_table(results: Results) -> Table:
     """What was trained: how long, how far, with which code."""
-    rows = []
+    rows, metric = [], validation_metric(results)
     for system in results["systems"]:
         runs = system["runs"]
-        first = next(iter(runs[0]["best"]), "")
-        best = [run["best"][first] for run in runs if first in run["best"]]
+        best = [run["best"][metric] for run in runs if metric in run["best"]]
         rows.append(
             (
                 system["name"],
@@ -92,10 +91,17 @@ def runs_table(results: Results) -> Table:
                 ", ".join(dict.fromkeys(commit_name(run) for run in runs)),
             )
         )
-    metric = next((name for system in results["systems"] for name in system["runs"][0]["best"]), "score")
     header = ("system", "config", "starts from", "runs", "updates", f"best validation {metric}", "at update",
               "time of a run", "commit")  # fmt: skip
-    return Table(header, tuple(rows), left=3, notes=(f"All steps together: {in_words(results['seconds'])} of work.",))
+    seconds = results["seconds"]
+    notes = () if seconds is None else (f"All steps together: {in_words(seconds)} of work.",)
+    return Table(header, tuple(rows), left=3, notes=notes)
+
+
+def validation_metric(results: Results) -> str:
+    """The first validation metric that all runs have: the first one of each may be another."""
+    measured = [list(run["best"]) for system in results["systems"] for run in system["runs"]]
+    return next((name for name in measured[0] if all(name in names for names in measured)), "score")
 
 
 def commit_name(run: Results) -> str:
@@ -105,14 +111,15 @@ def commit_name(run: Results) -> str:
 
 
 def curves_text(results: Results) -> str:
-    """The validation curves of all runs, by the first metric."""
+    """The validation curves of all runs."""
     rows: list[tuple[str, ...]] = []
+    metric = validation_metric(results)
     for system in results["systems"]:
         for number, run in enumerate(system["runs"]):
-            points = run["validation"].get(next(iter(run["best"]), ""), [])
+            points = run["validation"].get(metric, [])
             shown = ", ".join(f"{value:.1f} ({update:.0f})" for update, value in points)
             rows.append(("" if number else system["name"], f"seed {run['seed']}", shown or ABSENT))
-    table = Table(("system", "run", "validation (after update)"), tuple(rows), left=3)
+    table = Table(("system", "run", f"validation {metric} (after update)"), tuple(rows), left=3)
     return as_markdown(table)
 
 
@@ -179,9 +186,7 @@ def comparison_table(parts: Sequence[Results], baseline: str) -> Table:
         "p and 95%: over test sentences, not over seeds",
         "won: pairs of runs in which the system beats the baseline",
     ]
-    if (rule := parts[0]["resampling"]["shuffling"]) != PAIRED:
-        notes.append(f"p: {rule}")
-    if any("exact stem" in metric["metric"] for metric in metrics):
+    if any(metric["metric"] == "METEOR (exact stem)" for metric in metrics):
         notes.append("METEOR is ours, of exact words and stems: it cannot be compared with the paper's")
     return Table(header, tuple(rows), left=2, rules=frozenset(rules), notes=tuple(notes))
 

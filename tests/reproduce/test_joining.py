@@ -51,7 +51,18 @@ def test_parts_make_the_whole(path):
     parts |= {Path(f"{name}.json"): only(whole, *whole["baselines"], name) for name in new[1:]}
     joined = join(parts)
     assert figures(joined) == figures(whole)
-    assert joined["seconds"] == len(parts) * whole["seconds"]
+
+
+def test_what_one_part_lacks_and_another_has_is_not_missing(parts):
+    parts[A]["missing"] = [
+        "Not done: train Vine, seed 1.",
+        "Not done: translate with SAC BLEU, seed 2, gs.",
+        "No Java.",
+    ]
+    parts[B]["missing"] = ["Not done: train SAC BLEU, seed 1.", "Not done: train AC, seed 1."]
+    joined = join(parts)
+    assert joined["missing"] == [*parts[A]["missing"][1:], parts[B]["missing"][1]]
+    assert "of work" not in tables_page(joined)
 
 
 def test_a_row_of_ours_follows_the_paper_s(whole):

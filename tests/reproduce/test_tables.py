@@ -8,6 +8,7 @@ import pytest
 from pysimt_sac.cli import main_sac
 from pysimt_sac.errors import UserError
 from pysimt_sac.reproduce.results import read_results, update_of
+from pysimt_sac.reproduce.results_page import results_page
 from pysimt_sac.reproduce.tables import spread, tables_page, title_of
 
 
@@ -100,10 +101,27 @@ def test_all_tables(results):
 
 
 def test_p_by_another_rule_is_labelled(results):
-    label = "- p: multeval"
-    assert label not in tables_page(results).splitlines()
+    label = "- all p of this comparison: multeval"
+    assert label not in results_page([results], "").splitlines()
     results["comparisons"][0]["resampling"]["shuffling"] = "multeval"
-    assert label in tables_page(results).splitlines()
+    assert label in results_page([results], "").splitlines()
+
+
+def test_validation_scores_are_of_one_metric(results):
+    for system, order in zip(results["systems"], (("BLEU", "LOSS"), ("LOSS", "BLEU")), strict=True):
+        for run in system["runs"]:
+            scores = {"BLEU": run["best"]["BLEU"], "LOSS": {"score": 7.77, "update": 50}}
+            run["best"] = {name: scores[name] for name in order}
+    page = tables_page(results)
+    assert "| best validation BLEU |" in page
+    assert "| validation BLEU (after update) |" in page
+    assert "7.77" not in page
+
+
+def test_full_meteor_is_not_called_one_of_stems(results):
+    for name, noted in (("METEOR (exact stem)", True), ("METEOR (exact stem paraphrase)", False)):
+        results["comparisons"][0]["metrics"][1]["metric"] = name
+        assert ("METEOR is ours, of exact words and stems" in tables_page(results)) == noted
 
 
 def test_several_results_and_their_discussion_make_a_page(results, tmp_path, capsys):

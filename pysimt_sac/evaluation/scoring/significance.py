@@ -6,6 +6,7 @@ product. Samples are drawn in blocks of bounded size. The summed counts are whol
 the same result on every machine.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,8 @@ from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.metrics import FloatArray
 
 ScoreFunction = Callable[[FloatArray], FloatArray]
-# The sums of two pseudo-systems, each (shuffles, runs, statistics), from the statistics of both systems' runs.
-PseudoSystems = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+# From the statistics of two systems, the sums of as many pairs of pseudo-systems: (shuffles, runs, statistics) twice.
+Shuffled = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 BLOCK_NUMBERS = 8_000_000  # random numbers drawn at a time, about 100 MB in all
 EXACT_IN_SINGLE = 2**24  # integers up to this are exact in single precision
@@ -71,45 +72,34 @@ def bootstrap_scores(statistics: FloatArray, score: ScoreFunction, samples: int,
     return np.concatenate(scores)
 
 
-def swap_runs(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> PseudoSystems:
-    """Swap run r of the baseline and run r of the system with probability 1/2, sentence by sentence."""
-    swapped = random.integers(2, size=(shuffles, sentences, runs), dtype=np.uint8).transpose(2, 0, 1)
+def swap_systems(random: np.random.Generator, shuffles: int, sentences: int) -> Shuffled:
+    """Swap the outputs of two systems with as many runs, of all runs together, with probability 1/2 per sentence."""
+    swapped = random.integers(2, size=(shuffles, sentences), dtype=np.uint8)
 
-    def sums(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Add what the swaps change to the sums of the baseline; the system has the rest."""
-        changes = swapped.astype(statistics.dtype) @ (statistics[runs:] - statistics[:runs])
-        totals = statistics.sum(axis=1, dtype=np.float64)
-        first = totals[:runs] + changes.transpose(1, 0, 2)
-        return first, totals[:runs] + totals[runs:] - first
-
-    return sums
-
-
-def deal_runs(random: np.random.Generator, shuffles: int, sentences: int, first: int, total: int) -> PseudoSystems:
-    """Deal the `total` outputs for a sentence to the `first` runs of the baseline and to those of the system."""
-    dealt = random.permuted(np.broadcast_to(np.arange(total, dtype=np.uint16), (shuffles, sentences, total)), axis=2)
-
-    def sums(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sum the outputs that each run was dealt."""
-        runs = np.zeros((total, shuffles, statistics.shape[2]))
-        for output, own in enumerate(statistics):
-            runs += (dealt == output).transpose(2, 0, 1).astype(own.dtype) @ own
-        return runs[:first].transpose(1, 0, 2), runs[first:].transpose(1, 0, 2)
+    def sums(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Move what the swaps change from one system to the other."""
+        runs, _, columns = first.shape
+        moved = (second - first).transpose(1, 0, 2).reshape(sentences, runs * columns)
+        changes = (swapped.astype(moved.dtype) @ moved).reshape(shuffles, runs, columns)
+        return (first.sum(axis=1, dtype=np.float64) + changes, second.sum(axis=1, dtype=np.float64) - changes)
 
     return sums
 
 
-def shuffle_as_multeval(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> PseudoSystems:
+def shuffle_as_multeval(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> Shuffled:
     """MultEval's rule, see `randomisation_p`; the runs of a pseudo-system are concatenated."""
     swapped = random.integers(2, size=(shuffles, sentences, runs), dtype=np.uint8)
     permutation = np.argsort(random.random((shuffles, sentences, runs), dtype=np.float32), axis=2)
-    first = np.take_along_axis(swapped, np.argsort(permutation, axis=2), axis=2)
-    second = np.take_along_axis(swapped, permutation, axis=2)
-    members = np.concatenate([1 - first, first], axis=2), np.concatenate([second, 1 - second], axis=2)
+    first_swaps = np.take_along_axis(swapped, np.argsort(permutation, axis=2), axis=2)
+    second_swaps = np.take_along_axis(swapped, permutation, axis=2)
+    members = (
+        np.concatenate([1 - first_swaps, first_swaps], axis=2),
+        np.concatenate([second_swaps, 1 - second_swaps], axis=2),
+    )
 
-    def sums(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def sums(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Sum the outputs in each pseudo-system."""
-        table = statistics.transpose(1, 0, 2).reshape(sentences * 2 * runs, -1)
+        table = np.concatenate([first, second]).transpose(1, 0, 2).reshape(sentences * 2 * runs, -1)
         one, other = (member.reshape(shuffles, -1).astype(table.dtype) @ table for member in members)
         return one[:, None].astype(np.float64), other[:, None].astype(np.float64)
 
@@ -122,63 +112,58 @@ def randomisation_p(
     """Two-sided p of each system against the baseline, by stratified approximate randomisation.
 
     Each shuffle makes two pseudo-systems, sentence by sentence:
-    - `paired`: run r of the baseline and run r of the system are swapped with probability 1/2. If the numbers of runs
-      differ, the outputs for a sentence are dealt to the runs of both at random instead. A system's score is the mean
-      of its runs' scores: p is that of the difference which is reported. p is the share of shuffles with a difference
-      at least as large as the observed one, which is counted as a shuffle, too.
+    - `paired`: the outputs of baseline and system are swapped with probability 1/2, those of all runs together, since
+      the runs of a system are not independent: they find the same sentences easy. If the numbers of runs differ, each
+      run stands in for several. A system's score is the mean of its runs' scores: p is that of the difference which is
+      reported. p is the share of shuffles with a difference at least as large as the observed one, which is counted
+      as a shuffle, too.
     - `multeval`: the rule of MultEval 0.5.1, which needs equal numbers of runs. For each sentence it draws a swap for
       each of R places, and a permutation of the runs. Place i of the first pseudo-system gets run permutation(i) of the
       baseline or, if swapped, of the system; place i of the second one gets run inverse permutation(i) of the other. If
-      the permutation is its own inverse, as always for one or two runs, these are the swaps of `paired`. Else an output
-      may be in both pseudo-systems or in neither. A system's score is that of its concatenated runs, in which a run
-      that is too long makes up for one that is too short. Only larger differences are counted, not equal ones, so that
-      p of identical systems is 1 / (shuffles + 1) instead of 1.
+      the permutation is not its own inverse, an output may be in both pseudo-systems or in neither. p is too small if
+      the runs of a system are alike. A system's score is that of its concatenated runs, in which a run that is too
+      long makes up for one that is too short. Only larger differences are counted, not equal ones, so that p of
+      identical systems is 1 / (shuffles + 1) instead of 1.
 
-    Systems with the same number of runs share their shuffles, which saves most of the time.
+    All systems share their shuffles, which saves most of the time.
     """
-    if resampling.shuffling == MULTEVAL and {len(system) for system in systems} - {len(baseline)}:
+    multeval = resampling.shuffling == MULTEVAL
+    if multeval and {len(system) for system in systems} - {len(baseline)}:
         todo = f"use --shuffling {PAIRED}"
         raise UserError("needs as many runs of each system as of the baseline", f"--shuffling {MULTEVAL}", todo)
-    p_values: list[FloatArray | None] = [None] * len(systems)
-    for runs in sorted({len(system) for system in systems}):
-        members = [number for number, system in enumerate(systems) if len(system) == runs]
-        found = shared_randomisation(baseline, [systems[number] for number in members], score, resampling)
-        for number, p in zip(members, found, strict=True):
-            p_values[number] = p
-    return [p for p in p_values if p is not None]
+    n_runs, sentences, _ = baseline.shape
+    pairs = [with_as_many_runs(baseline, system) for system in systems]
+    sums = [[each.sum(axis=(0, 1))[None] if multeval else each.sum(axis=1) for each in pair] for pair in pairs]
+    observed = [mean_difference(score, first[None], second[None])[0] for first, second in sums]
+    as_large = [np.zeros(np.shape(each)) for each in observed]
+    pairs = [in_summing_type(first, second) for first, second in pairs]
+    random = np.random.default_rng([resampling.seed, 1, 2])
+    for count in blocks(resampling.shuffles, 2 * sentences * (n_runs if multeval else 1)):
+        if multeval:
+            shuffled = shuffle_as_multeval(random, count, sentences, n_runs)
+        else:
+            shuffled = swap_systems(random, count, sentences)
+        for number, (first, second) in enumerate(pairs):
+            found = mean_difference(score, *shuffled(first, second))
+            larger = found > observed[number] + TIE if multeval else found >= observed[number] - TIE
+            as_large[number] += larger.sum(axis=0)
+    return [(larger + 1) / (resampling.shuffles + 1) for larger in as_large]
+
+
+def with_as_many_runs(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Repeat runs until both systems have the same number of them; the mean over runs stays what it is."""
+    runs = math.lcm(len(first), len(second))
+    return np.tile(first, (runs // len(first), 1, 1)), np.tile(second, (runs // len(second), 1, 1))
+
+
+def in_summing_type(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Statistics in the type in which all sums of both systems are exact."""
+    both = np.stack([first, second])
+    dtype = summing_type(both, 2 * first.shape[0] * first.shape[1])
+    return first.astype(dtype), second.astype(dtype)
 
 
 def mean_difference(score: ScoreFunction, first: FloatArray, second: FloatArray) -> FloatArray:
     """The absolute difference between the mean scores of two systems, of sums (shuffles, runs, statistics)."""
     difference: FloatArray = np.abs(score(first).mean(axis=1) - score(second).mean(axis=1))
     return difference
-
-
-def shared_randomisation(
-    baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, resampling: Resampling
-) -> list[FloatArray]:
-    """`randomisation_p` for systems with the same number of runs."""
-    n_baseline, sentences, _ = baseline.shape
-    pooled = [np.concatenate([baseline, system]) for system in systems]
-    n_runs = len(pooled[0])
-    dtype: type[np.floating] = np.float32
-    if any(summing_type(statistics, sentences * n_runs) is np.float64 for statistics in pooled):
-        dtype = np.float64
-    pooled = [statistics.astype(dtype) for statistics in pooled]
-    multeval = resampling.shuffling == MULTEVAL
-    sums = [each.sum(axis=(0, 1))[None] if multeval else each.sum(axis=1) for each in (baseline, *systems)]
-    observed = [mean_difference(score, sums[0][None], own[None])[0] for own in sums[1:]]
-    as_large = [np.zeros(np.shape(each)) for each in observed]
-    random = np.random.default_rng([resampling.seed, 1, n_runs])
-    for count in blocks(resampling.shuffles, sentences * n_runs):
-        if multeval:
-            shuffled = shuffle_as_multeval(random, count, sentences, n_baseline)
-        elif n_runs == 2 * n_baseline:
-            shuffled = swap_runs(random, count, sentences, n_baseline)
-        else:
-            shuffled = deal_runs(random, count, sentences, n_baseline, n_runs)
-        for number, statistics in enumerate(pooled):
-            found = mean_difference(score, *shuffled(statistics))
-            larger = found > observed[number] + TIE if multeval else found >= observed[number] - TIE
-            as_large[number] += larger.sum(axis=0)
-    return [(larger + 1) / (resampling.shuffles + 1) for larger in as_large]
