@@ -6,11 +6,7 @@ from pathlib import Path
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.corpora.vocabulary_builder import count_words
 from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.lexical.frequency import (
-    RARE,
-    FrequencyAnalysis,
-    analyse_frequency,
-)
+from pysimt_sac.evaluation.lexical.frequency import RARE, analyse_frequency
 from pysimt_sac.evaluation.report.data import frequency_figure
 from pysimt_sac.evaluation.report.figure_files import save_figure
 from pysimt_sac.evaluation.report.tables import frequency_table
@@ -46,18 +42,10 @@ def run(args: argparse.Namespace) -> int:
     training = count_words(training_text.lines)
     systems = [(name, text.lines) for name, text in outputs.items()]
     analysis = analyse_frequency(training, reference.lines, systems, args.rare, args.improved_by)
-    warn_about_vocabulary(analysis)
+    options.warn(analysis.warnings())
     for path in args.plot:
         for number, group in enumerate(analysis.groups()):
             place = path.with_stem(f"{path.stem}-{number}") if number else path
             save_figure(frequency_figure(analysis, group), place)
             options.note([f"wrote {place}: {group.title}"])
     return options.show(args, analysis, (frequency_table(analysis, group) for group in analysis.groups()))
-
-
-def warn_about_vocabulary(analysis: FrequencyAnalysis) -> None:
-    """Warn if many words of the reference are not in the training text."""
-    reference = analysis.all.texts[0]
-    if reference.unseen > 0.3:
-        share = f"{100 * reference.unseen:.0f}% of the reference's words"
-        options.warn([f"{share} are not in the training text; is it the same language, without BPE?"])

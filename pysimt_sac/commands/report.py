@@ -53,6 +53,9 @@ def run(args: argparse.Namespace) -> int:
     options.warn(given.warnings)
     metrics = options.chosen_metrics(args, given.sets[0].reference.path or Path())
     data = analyse(given, metrics, options.chosen_resampling(args), args.improved_by)
+    for test_set in data.sets:
+        found = test_set.frequency.warnings() if test_set.frequency else []
+        options.warn(f"{test_set.name}: {warning}" for warning in found)
     with atomic_write(args.out) as stream:
         stream.write(render_page(data, args.title))
     if args.figures:

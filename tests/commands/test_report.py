@@ -10,7 +10,7 @@ import pytest
 from pysimt_sac.cli import main_sac
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.evaluation.report.input import ReportRequest, training_words
-from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
+from pysimt_sac.evaluation.report.run_folder import RunFolder, SplitFiles, read_run
 
 QUICK = ["--shuffles", "20", "--bootstrap", "10", "--metrics", "bleu,chrf"]
 
@@ -87,6 +87,33 @@ def test_a_training_text_gets_the_run_s_filters(tmp_path):
     text.write_text("ein t @-@ shirt\n")
     run = RunFolder(tmp_path, {}, FilterChain(["de-hyphen"]), {}, {})
     assert training_words(ReportRequest(training=text), run, []) == {"ein": 1, "t-shirt": 1}
+
+
+def test_words_of_a_given_training_text_are_not_joined_as_if_they_were_pieces(tmp_path):
+    text = tmp_path / "train.de"
+    text.write_text("ein mann geht\nein t @-@ shirt\n")
+    for joiner in ("de-spm", "de-segment", "c2w"):
+        run = RunFolder(tmp_path, {}, FilterChain([joiner, "de-hyphen"]), {}, {})
+        expected = {"ein": 2, "mann": 1, "geht": 1, "t-shirt": 1}
+        assert training_words(ReportRequest(training=text), run, []) == expected
+
+
+def test_the_run_s_own_training_text_is_joined(tmp_path):
+    text = tmp_path / "train.de"
+    text.write_text("▁ein ▁ma nn\n")
+    run = RunFolder(tmp_path, {"train": SplitFiles(text, text)}, FilterChain(["de-spm"]), {}, {})
+    assert training_words(ReportRequest(), run, []) == {"ein": 1, "mann": 1}
+
+
+def test_a_training_text_of_another_language_is_a_warning(write, folder, capsys):
+    write("base.out", {"mann": "junge"})
+    write("src.en")
+    (folder / "other").write_text("quite another language\n")
+    files = ["--hyp", "base:x=base.out", "--src", "x=src.en", "--ref", "x=ref.de", "--out", "r.html"]
+    assert main_sac(["report", *files, "--train", "other", *QUICK]) == 0
+    assert "warning: x: 100% of the reference's words are not in the training text" in capsys.readouterr().err
+    assert main_sac(["report", *files, "--train", "ref.de", *QUICK]) == 0
+    assert "are not in the training text" not in capsys.readouterr().err
 
 
 def test_outputs_without_runs(write, folder, capsys):

@@ -18,6 +18,7 @@ from pysimt_sac.evaluation.scoring.texts import check_lengths
 PERCENTILES = tuple(range(0, 101))
 RARE = 10  # highest training count of a rare word
 REFERENCE = "reference"
+MANY_UNSEEN = 0.3  # a higher share of unseen words in the reference is probably a mistake
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,12 @@ class FrequencyAnalysis:
     def groups(self) -> tuple[SentenceGroup, ...]:
         """All groups, all sentences first."""
         return (self.all, *self.improved)
+
+    def warnings(self) -> list[str]:
+        """Warn if many words of the reference are not in the training text."""
+        unseen = self.all.texts[0].unseen
+        what = f"{100 * unseen:.0f}% of the reference's words are not in the training text"
+        return [f"{what}; is it the same language, without BPE?"] if unseen > MANY_UNSEEN else []
 
 
 def distinct(sentences: Sequence[Sequence[str]], order: int) -> float:

@@ -12,6 +12,8 @@ from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
 from pysimt_sac.evaluation.scoring.texts import NamedText, check_lengths, check_runs, check_texts, read_text
 from pysimt_sac.files import kind_of, stream_lines
 
+PIECE_JOINERS = ("de-spm", "de-segment", "c2w")  # would join the words of a text that is not in pieces
+
 
 @dataclass(frozen=True)
 class ReportRequest:
@@ -167,9 +169,11 @@ def read_ambiguous(split: str, request: ReportRequest, source_path: Path, source
 
 
 def training_words(request: ReportRequest, first_run: RunFolder | None, warnings: list[str]) -> Counter[str] | None:
-    """Word counts of the training text's target side, after the run's filters."""
+    """Word counts of the training text's target side, after the run's filters; a text from the user is in words."""
     filters = first_run.filters if first_run else FilterChain([])
     path = request.training
+    if path is not None:
+        filters = FilterChain([name for name in filters.names if name not in PIECE_JOINERS])
     if path is None and first_run and "train" in first_run.splits:
         path = first_run.splits["train"].target
         if not path.is_file():
