@@ -67,6 +67,23 @@ def test_one_file_for_all_test_sets_is_refused(write, folder, capsys, lines, mes
     assert shown.out == ""
 
 
+def test_a_missing_translation_of_one_run_is_refused(write, folder, capsys):
+    for test_set in ("2016_flickr", "2017_flickr", "2017_mscoco"):
+        write(f"ref.test_{test_set}")
+        for seed in (1, 2, 3):
+            write(f"mle-{seed}.test_{test_set}", {"mann": "junge"})
+    (folder / "mle-2.test_2017_mscoco").unlink()
+    lines = ["[multi30k.en-de]", 'reference = "ref.{set}"', 'systems = {MLE = "mle-*.{set}"}']
+    (folder / "runs.toml").write_text("\n".join(lines))
+    assert main_sac(["table", "runs.toml", "--shuffles", "10", "--bootstrap", "10"]) == 2
+    shown = capsys.readouterr()
+    assert (
+        "runs.toml: [multi30k.en-de]: the system 'MLE' has different numbers of outputs: "
+        "3 of test_2016_flickr, 3 of test_2017_flickr, 2 of test_2017_mscoco (translate the missing ones"
+    ) in shown.err
+    assert shown.out == ""
+
+
 def test_the_example_can_be_saved_and_read(folder, capsys):
     assert main_sac(["table", "--example", "-o", "runs.toml"]) == 0
     assert main_sac(["table", "runs.toml"]) == 2

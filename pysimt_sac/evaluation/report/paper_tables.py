@@ -170,11 +170,16 @@ def baseline_of(systems: Iterable[str]) -> str:
 
 
 def count_runs(name: str, patterns: list[str], sets: Sequence[str], where: str) -> int:
-    """The number of runs of a system; none is an error."""
-    runs = max(len(find_runs(patterns, test_set)[0]) for test_set in sets)
-    if not runs:
+    """The number of runs of a system: the same on all test sets, but for those that it has no output of at all."""
+    found = {for_set("{set}", test_set): len(find_runs(patterns, test_set)[0]) for test_set in sets}
+    counts = set(found.values()) - {0}
+    if not counts:
         raise UserError(f"no output of the system {name!r} exists, e.g. {for_set(patterns[0], sets[0])}", where)
-    return runs
+    if len(counts) > 1:
+        listed = ", ".join(f"{count} of {test_set}" for test_set, count in found.items())
+        what = f"the system {name!r} has different numbers of outputs: {listed}"
+        raise UserError(what, where, "translate the missing ones, or leave these runs out")
+    return counts.pop()
 
 
 def cells_by_system(parts: Sequence[MetricComparison], tested: bool) -> dict[str, Cells]:
