@@ -80,11 +80,10 @@ class Filler:
 
     def own_rows(self, table: PaperTable, group: str) -> list[TableRow]:
         """A row for each own system in a group of a table."""
-        section = section_of(table.key, group)
-        runs = self.runs_file.sections.get(section)
-        if runs is None or (table.key in NEED_AMBIGUOUS and not runs.ambiguous):
+        runs = self.own_section(table, group)
+        if runs is None:
             return []
-        where = f"{self.runs_file.path}: [{'.'.join(section)}]"
+        where = f"{self.runs_file.path}: [{'.'.join(section_of(table.key, group))}]"
         counts = {name: count_runs(name, patterns, table.sets, where) for name, patterns in runs.systems.items()}
         cells: dict[str, list[Cell | None]] = {name: [] for name in runs.systems}
         for test_set in table.sets:
@@ -92,6 +91,12 @@ class Filler:
             for name in runs.systems:
                 cells[name] += [measured.get(name, {}).get(metric) for metric in table.metrics]
         return [TableRow(group, name, counts[name], tuple(cells[name])) for name in runs.systems]
+
+    def own_section(self, table: PaperTable, group: str) -> RunsSection | None:
+        """The section of the runs file that fills a group of a table, if there is any."""
+        runs = self.runs_file.sections.get(section_of(table.key, group))
+        is_usable = runs and runs.systems and (runs.ambiguous or table.key not in NEED_AMBIGUOUS)
+        return runs if is_usable else None
 
     def measure(self, key: str, group: str, runs: RunsSection, test_set: str) -> dict[str, Cells]:
         """The cells of every system on one test set."""
@@ -141,7 +146,9 @@ class Filler:
 
     def notes(self, table: PaperTable) -> list[str]:
         """The notes below a table."""
-        notes = [f"* p <= {SIGNIFICANT} against MLE (own rows: against your MLE); ± standard deviation of the runs."]
+        own = {group: self.own_section(table, group) for group in table.groups}
+        stars = own_stars({group: baseline_of(runs.systems) for group, runs in own.items() if runs})
+        notes = [f"* p <= {SIGNIFICANT} against MLE{stars}; ± standard deviation of the runs."]
         if "METEOR (exact stem)" in self.used_metrics:
             notes.append("Own METEOR: exact words and stems only; it cannot be compared with the paper's.")
         if table.key == "lexical-all":
@@ -167,6 +174,15 @@ def same_system(own: str, papers: str) -> bool:
 def baseline_of(systems: Iterable[str]) -> str:
     """The baseline of significance tests: MLE, or else the first system."""
     return min(systems, key=lambda name: not same_system(name, BASELINE))
+
+
+def own_stars(baselines: dict[str, str]) -> str:
+    """What the stars of own rows are against, by the baseline of each group that has such rows."""
+    named = {group: BASELINE if same_system(name, BASELINE) else name for group, name in baselines.items()}
+    against = [f"{group} against your {name}" for group, name in named.items()]
+    if len(set(named.values())) == 1:
+        against = [f"against your {next(iter(named.values()))}"]
+    return f" (own rows: {', '.join(against)})" if against else ""
 
 
 def count_runs(name: str, patterns: list[str], sets: Sequence[str], where: str) -> int:

@@ -132,6 +132,21 @@ def test_own_runs_stand_beside_the_papers(runs, references, output):
     assert re.search(r"\|  \| sac-bleu \| own, 2 runs \| \*\*\d\d\.\d±\d\.\d\*\*\\\* \| - \|", shown)
 
 
+def first_note(runs, key="multi30k"):
+    return Filler(read_runs(runs), QUICK).fill(paper_tables()[key]).notes[0]
+
+
+def test_the_note_names_the_baseline_of_the_stars(runs):
+    text = runs.read_text()
+    assert "against MLE (own rows: against your MLE); ±" in first_note(runs)
+    assert "against MLE; ±" in first_note(runs, "iwslt14")  # it has no own rows
+    without_mle = text.replace('mle = "mle-*.{set}"\n', "")
+    runs.write_text(without_mle)
+    assert "against MLE (own rows: against your C1); ±" in first_note(runs)
+    runs.write_text(text.replace("en-de", "en-fr") + without_mle)
+    assert "(own rows: en-fr against your MLE, en-de against your C1); ±" in first_note(runs)
+
+
 def test_tables_of_ambiguous_words_are_filled(runs):
     filler = Filler(read_runs(runs), QUICK)
     everything, rare = (filler.fill(paper_tables()[key]) for key in ("lexical-all", "lexical-rare"))
