@@ -37,19 +37,31 @@ def find_provenance(systems: Sequence[ReportSystem]) -> Provenance | None:
     known = [system for system in systems if system.runs]
     if not known:
         return None
-    rows = tuple(run_row(system.name, run) for system in known for run in system.runs)
+    runs = [(system.name, name, run) for system in known for name, run in named_runs(system)]
+    rows = tuple(run_row(*run) for run in runs)
     firsts = {number for number, row in enumerate(rows) if number == 0 or row[0] != rows[number - 1][0]}
     words = frozenset(set(range(1, len(RUN_HEADER))) - {RUN_HEADER.index("of update"), RUN_HEADER.index("trained")})
-    named = {f"{system.name} ({run.path.resolve().name})": run for system in known for run in system.runs}
+    named = {f"{system} ({name})": run for system, name, run in runs}
     used = {name: run.log.software.removeprefix("embedded engine of ") or UNKNOWN for name, run in named.items()}
     software = {each: tuple(name for name, own in used.items() if own == each) for each in used.values()}
     warnings = {name: run.log.warnings for name, run in named.items() if run.log.warnings}
     differing, defaults = compare_settings(known) if len(known) > 1 else (None, None)
-    runs = Table(RUN_HEADER, rows, rules=frozenset(firsts), words=words)
-    return Provenance(runs, software, warnings, differing, defaults)
+    table = Table(RUN_HEADER, rows, rules=frozenset(firsts), words=words)
+    return Provenance(table, software, warnings, differing, defaults)
 
 
-def run_row(system: str, run: RunFolder) -> tuple[str, ...]:
+def named_runs(system: ReportSystem) -> list[tuple[str, RunFolder]]:
+    """A system's runs, named by the last parts of their folders, as few as tell them apart."""
+    paths = [run.path.resolve() for run in system.runs]
+    names: list[str] = []
+    for length in range(1, max(len(path.parts) for path in paths) + 1):
+        names = [str(Path(*path.parts[-length:])) for path in paths]
+        if len(set(names)) == len(set(paths)):
+            break
+    return list(zip(names, system.runs, strict=True))
+
+
+def run_row(system: str, name: str, run: RunFolder) -> tuple[str, ...]:
     """A run's origin; what old logs do not tell is called that."""
     train, log = run.options.get("train", {}), run.log
     last = max((step for points in run.curves.values() for step, _ in points), default=None)
@@ -60,7 +72,7 @@ def run_row(system: str, run: RunFolder) -> tuple[str, ...]:
     validation = "; ".join(f"{name} {values[-1]:.4g}" for name, values in scores.items() if values)
     return (
         system,
-        run.path.resolve().name,
+        name,
         str(train.get("model_type", UNKNOWN)),
         log.seed or str(train.get("seed", UNKNOWN)),
         shorten(train.get("pretrained_file")) if run.fine_tuned else "random weights",

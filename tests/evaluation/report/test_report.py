@@ -11,7 +11,9 @@ from pysimt_sac.evaluation.report.curves import curve_figures
 from pysimt_sac.evaluation.report.data import analyse
 from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, gather, name_runs
 from pysimt_sac.evaluation.report.page import render_page
+from pysimt_sac.evaluation.report.provenance import find_provenance
 from pysimt_sac.evaluation.report.run_folder import FilterChain, RunFolder
+from pysimt_sac.evaluation.report.run_log import RunLog
 from pysimt_sac.evaluation.scoring.metrics import BleuMetric
 from tests.evaluation.report.reporting import NASTY, NASTY_NAME, QUICK, make_report, make_request, write
 
@@ -153,6 +155,19 @@ def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_other
         for named in (test.figures[0], more.figures[0])
     ]
     assert looks[1] == {name: style for name, style in looks[0].items() if name != "two"}
+
+
+def test_runs_whose_folders_have_the_same_last_part_are_told_apart(tmp_path):
+    logs = {seed: RunLog(software=f"host {seed}", warnings=(f"warning {seed}",)) for seed in ("seed1", "seed2")}
+    runs = [RunFolder(tmp_path / seed / "sac", {}, FilterChain([]), {}, {}, log=log) for seed, log in logs.items()]
+    found = find_provenance([ReportSystem("SAC", tuple(runs)), ReportSystem("other", (runs[0],))])
+    assert found.warnings == {
+        "SAC (seed1/sac)": ("warning seed1",),
+        "SAC (seed2/sac)": ("warning seed2",),
+        "other (sac)": ("warning seed1",),
+    }
+    assert found.software == {"host seed1": ("SAC (seed1/sac)", "other (sac)"), "host seed2": ("SAC (seed2/sac)",)}
+    assert [row[:2] for row in found.runs.rows] == [("SAC", "seed1/sac"), ("SAC", "seed2/sac"), ("other", "sac")]
 
 
 def test_names_of_runs(tmp_path):
