@@ -9,7 +9,7 @@ from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.tables import COMPARISON_COLUMNS, comparison_table
 from pysimt_sac.evaluation.scoring.comparison import System, compare_systems
-from pysimt_sac.evaluation.scoring.texts import NamedText, check_runs, check_texts, read_text
+from pysimt_sac.evaluation.scoring.texts import NamedText, check_runs, check_texts, read_text, short_names
 
 EPILOG = f"""Several test sets: give their names with --sets and write {{set}} in every path, or give several
 references and join each run's files with commas, in the same order. {COMPARISON_COLUMNS}."""
@@ -84,7 +84,11 @@ def read_test_sets(args: argparse.Namespace) -> list[TestSet]:
     if args.sets and len(args.ref) != 1:
         raise UserError("takes one path with {set} if --sets is given", "--ref")
     references = files_of(args.ref[0], args.sets, 1) if args.sets else [Path(file) for file in args.ref]
-    names = args.sets or [path.name for path in references]
+    places = [path.resolve() for path in references]
+    for number, name in enumerate(args.sets or args.ref):
+        if places[number] in places[:number]:
+            raise UserError(f"{name!r} is given twice", "--sets" if args.sets else "--ref", "give each test set once")
+    names = args.sets or short_names(references)
     systems = options.given_systems(args)
     listed = [(name, [files_of(file, args.sets, len(references)) for file in files]) for name, files in systems]
     return [

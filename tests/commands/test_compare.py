@@ -96,6 +96,34 @@ def test_test_sets_apart_and_pooled(two_sets, capsys, files):
 
 
 @pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (
+            ["--sets", "x", "x", "--ref", "ref.{set}.de", "--baseline", "base.{set}", "--system", "new", "new.{set}"],
+            "--sets: 'x' is given twice (give each test set once)",
+        ),
+        (
+            ["--ref", "ref.x.de", "./ref.x.de", "--baseline", "base.x,base.x", "--system", "new", "new.x,new.x"],
+            "--ref: './ref.x.de' is given twice (give each test set once)",
+        ),
+    ],
+)
+def test_a_test_set_counts_once(two_sets, capsys, files, message):
+    assert main_sac(["compare", *files, *QUICK, "--pool"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_references_of_the_same_file_name_are_told_apart(two_sets, folder, capsys):
+    for name in ("x", "y"):
+        (folder / name).mkdir()
+        (folder / f"ref.{name}.de").rename(folder / name / "t.de")
+    files = ["--ref", "x/t.de", "y/t.de", "--baseline", "base.x,base.y", "--system", "new", "new.x,new.y"]
+    assert main_sac(["compare", *files, *QUICK, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [part["test_set"] for part in found] == ["x/t.de", "y/t.de"]
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--system", "new"], "--system: 'new' has no hypotheses"),
