@@ -127,7 +127,10 @@ def system_table(result: RankingResult) -> Table:
         left=2,
         rules=frozenset(rules),
         bold=frozenset(bold),
-        notes=("score: number of other systems ranked worse or equal, averaged over sentences, as in the paper",),
+        notes=(
+            "score: number of other systems ranked worse or equal, averaged over sentences, as in the paper",
+            "the judgements of a sentence are averaged first, so that all sentences have the same weight",
+        ),
     )
 
 
@@ -148,5 +151,8 @@ def pair_table(pairs: tuple[PairRanking, ...]) -> Table:
             for pair in pairs
         ),
         left=3,
-        notes=("p: two-sided sign test without ties",),
+        notes=(
+            "first better, equal, second better: judgements",
+            "p: two-sided sign test without ties; a sentence has one vote, the majority of its annotators' preferences",
+        ),
     )

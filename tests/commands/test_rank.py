@@ -37,7 +37,9 @@ def test_sample_and_score(drawn, folder, capsys):
     assert (first["system"], first["score"], first["judgements"]) == ("first", 1.0, 8)
     assert second["score"] == 0.0
     assert main_sac(["rank", "score", "--key", "k.json", "filled.csv"]) == 0
-    assert "better or equal" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "better or equal" in shown
+    assert "a sentence has one vote, the majority of its annotators' preferences" in shown
 
 
 def test_an_unfilled_sheet_says_what_to_do(drawn, capsys):

@@ -1,15 +1,17 @@
 """Scores of human rankings, as in the paper.
 
 A system's score is the number of other systems that it is ranked better than or equal to, averaged over sentences; the
-same in percent of all pairwise comparisons is `better_or_equal`.
+same in percent of the other systems is `better_or_equal`. The judgements of a sentence by several annotators are
+averaged first, so every sentence has the same weight, however many annotators ranked it.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from statistics import fmean
 
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.ranking.sample import GROUPS, RankingItem
@@ -77,21 +79,29 @@ def score_ranking(judgements: Sequence[Judgement]) -> RankingResult:
 
 def rank_system(system: str, judgements: Sequence[Judgement]) -> SystemRanking:
     """Score one system."""
-    better_or_equal = better = comparisons = 0
+    better_or_equal, better = [], []
     for judgement in judgements:
-        for other, rank in judgement.ranks.items():
-            if other != system:
-                comparisons += 1
-                better_or_equal += judgement.ranks[system] <= rank
-                better += judgement.ranks[system] < rank
+        own = judgement.ranks[system]
+        others = [rank for other, rank in judgement.ranks.items() if other != system]
+        better_or_equal.append(sum(own <= rank for rank in others))
+        better.append(sum(own < rank for rank in others))
+    score, percent = sentence_mean(judgements, better_or_equal), 100 / (len(judgements[0].ranks) - 1)
     return SystemRanking(
         system=system,
         judgements=len(judgements),
-        score=better_or_equal / len(judgements),
-        better_or_equal=100 * better_or_equal / comparisons,
-        better=100 * better / comparisons,
-        mean_rank=sum(judgement.ranks[system] for judgement in judgements) / len(judgements),
+        score=score,
+        better_or_equal=percent * score,
+        better=percent * sentence_mean(judgements, better),
+        mean_rank=sentence_mean(judgements, [judgement.ranks[system] for judgement in judgements]),
     )
+
+
+def sentence_mean(judgements: Sequence[Judgement], values: Sequence[int]) -> float:
+    """The mean over sentences of the mean of each sentence's judgements; `values` has a value for each judgement."""
+    by_sentence: dict[int, list[int]] = defaultdict(list)
+    for judgement, value in zip(judgements, values, strict=True):
+        by_sentence[judgement.item.number].append(value)
+    return fmean(map(fmean, by_sentence.values()))
 
 
 def rank_pair(group: str, first: str, second: str, judgements: Sequence[Judgement]) -> PairRanking:

@@ -188,6 +188,22 @@ def test_scores_by_hand():
     assert (pair.first_better, pair.equal, pair.second_better) == (1, 1, 1)
 
 
+def test_every_sentence_has_the_same_weight_however_many_annotators_ranked_it():
+    def judged(number, **ranks):
+        return Judgement(RankingItem(number, "other", 0, "w", 1, tuple(ranks)), ranks)
+
+    # Three annotators ranked sentence 1, two of them alike; only one ranked sentence 2.
+    first = [judged(1, a=1, b=2, c=3), judged(1, a=1, b=2, c=3), judged(1, a=2, b=1, c=2)]
+    a, b, c = score_ranking([*first, judged(2, a=3, b=1, c=1)]).groups["all"]
+    # Others that a is better than or equal to: (2 + 2 + 1) / 3 in sentence 1, none in sentence 2.
+    assert a.score == pytest.approx((5 / 3 + 0) / 2)
+    assert a.better_or_equal == pytest.approx(50 * 5 / 6)
+    assert a.better == pytest.approx(50 * (4 / 3 + 0) / 2)
+    assert a.mean_rank == pytest.approx((4 / 3 + 3) / 2)
+    assert a.judgements == 4
+    assert (b.score, c.score) == (pytest.approx((4 / 3 + 2) / 2), pytest.approx((1 / 3 + 2) / 2))
+
+
 def test_several_annotators_of_a_sentence_have_one_vote_in_p():
     def judged(number, **ranks):
         return Judgement(RankingItem(number, "other", 0, "w", 1, tuple(ranks)), ranks)
