@@ -4,7 +4,8 @@ Counts are adjusted: n-grams of the highest order, and those that begin with `<s
 others is the number of different words before them. The discounts of counts 1, 2 and 3+ are estimated from the numbers
 of n-grams with counts 1 to 4. The discounted mass goes to the next lower order, and from unigrams to the uniform
 distribution over the vocabulary: training words, `</s>` and one `<unk>`. Sentences begin with one `<s>`, which is never
-predicted. These are the conventions of KenLM's `lmplz`.
+predicted. An empty line is a sentence, `<s> </s>`. No word of the training text may be `<s>`, `</s>` or `<unk>`. These
+are the conventions of KenLM's `lmplz`.
 """
 
 import math
@@ -94,13 +95,16 @@ def mean_perplexity(logs: Sequence[float]) -> float:
 
 
 def raw_counts(lines: Iterable[str], order: int) -> list[Counter[Gram]]:
-    """Counts of n-grams for n from 1 to `order`; empty lines are skipped."""
+    """Counts of n-grams for n from 1 to `order`."""
     counts: list[Counter[Gram]] = [Counter() for _ in range(order)]
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         words = (BEGIN, *line.split(), END)
-        if len(words) > 2:
-            for length, own in enumerate(counts, 1):
-                own.update(words[start : start + length] for start in range(len(words) - length + 1))
+        for word in words[1:-1]:
+            if word in (BEGIN, END, UNKNOWN):
+                what = f"line {number} of the training text has {word}, which is the language model's own"
+                raise UserError(what, todo=f"take it out: sed 's#{word}##g'")
+        for length, own in enumerate(counts, 1):
+            own.update(words[start : start + length] for start in range(len(words) - length + 1))
     return counts
 
 

@@ -92,9 +92,18 @@ class ByDefinition:
         return (own - discount[min(own, 3)] + left * lower) / total
 
 
+def test_an_empty_line_of_the_training_text_is_a_sentence():
+    # Bigrams: <s>a 1, a</s> 1, <s></s> 2. Unigrams: a 1 (after <s>), </s> 2 (after a and <s>).
+    model = NgramModel(["a", "", " "], order=2)
+    end = 1 / 3 + (0.5 + 1) / 3 / 3  # discounts of 0.5 for a and 1 for </s>; the rest goes to a, </s> and <unk>
+    assert model.probability(END, []) == pytest.approx(end)
+    assert model.probability(END, ["<s>"]) == pytest.approx(1 / 3 + (0.5 + 1) / 3 * end)
+
+
 @pytest.mark.parametrize("order", [1, 2, 3])
-def test_agrees_with_the_definition(order):
-    lines = zipf_text(150, seed=3)
+@pytest.mark.parametrize("empty", [0, 5])
+def test_agrees_with_the_definition(order, empty):
+    lines = [*zipf_text(150, seed=3), *[""] * empty]
     model, oracle = NgramModel(lines, order), ByDefinition(lines, order)
     assert all(model.estimated)
     for line in [*lines[:5], "w0 new w1 w59", ""]:
@@ -120,6 +129,13 @@ def test_kenlm_gives_the_same_perplexities():
     found = NgramModel(english["train"], 3).perplexity(english["test_ood"])
     assert found.all == pytest.approx(16.867258040091425, rel=1e-5)
     assert found.known == pytest.approx(15.11168897327596, rel=1e-5)
+
+
+@pytest.mark.parametrize("word", ["<s>", "</s>", "<unk>"])
+def test_words_of_the_model_itself_are_refused_in_training(word):
+    with pytest.raises(UserError, match=rf"line 2 of the training text has {word}.*take it out: sed 's#{word}##g'"):
+        NgramModel(["a b", f"a {word} b"])
+    NgramModel([f"a{word}"]).perplexity([word])  # a part of a word, or in a test set
 
 
 def test_nothing_to_learn_from():
