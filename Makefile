@@ -13,7 +13,7 @@ help:
 	@echo "make test-pysimt PYSIMT=path   compare with pysimt itself"
 	@echo "make bench   measure training and search"
 	@echo "make lint    ruff and mypy"
-	@echo "make docs    write docs/options.md, RESULTS.md and the README's table of results anew"
+	@echo "make docs    write docs/options.md, RESULTS.md and the README's part on results anew"
 	@echo "make notebook   run the tutorial, docs/tutorial.ipynb, and store what it shows"
 	@echo "make site    the documentation as a small static site, build/site"
 	@echo "make format  rewrite the code as ruff likes it"

@@ -1,7 +1,7 @@
 """Write the generated pages anew (`make docs`).
 
-docs/options.md is made from the declarations of the options, experiments/RESULTS.md and the README's table of results
-from the files in experiments/results/.
+docs/options.md is made from the declarations of the options, experiments/RESULTS.md and the README's part on
+results from the files in experiments/results/.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from pysimt_sac.engine.config.parser import option_classes
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.network import nmt  # noqa: F401 - registers the plain model
 from pysimt_sac.reproduce.results import read_results
-from pysimt_sac.reproduce.results_page import results_page, summary
+from pysimt_sac.reproduce.results_page import readme_part, results_page
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/options.md"
@@ -91,16 +91,20 @@ def page() -> str:
     return "\n".join([HEADER, *shared, *(model_part(name, ours[name]) for name in sorted(ours)), index])
 
 
+def kept(folder: Path) -> dict[str, Any]:
+    """The kept results by name."""
+    return {path.stem: read_results(path) for path in sorted(folder.glob("*.json"))}
+
+
 def results(folder: Path = KEPT) -> str:
     """experiments/RESULTS.md."""
-    discussion = (folder / "discussion.md").read_text(encoding="utf-8")
-    return results_page([read_results(path) for path in sorted(folder.glob("*.json"))], discussion)
+    return results_page(kept(folder), (folder / "discussion.md").read_text(encoding="utf-8"))
 
 
 def readme(text: str, folder: Path = KEPT) -> str:
-    """The README with the table of results as it is now, between its two marks."""
-    found = [read_results(path) for path in sorted(folder.glob("*.json"))]
-    return SUMMARY.sub(lambda _: summary(found), text)
+    """The README with what is said of results as it is now, between its two marks."""
+    part = readme_part(kept(folder), (folder / "summary.md").read_text(encoding="utf-8"))
+    return SUMMARY.sub(lambda _: part, text)
 
 
 if __name__ == "__main__":

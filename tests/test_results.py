@@ -1,8 +1,10 @@
-"""RESULTS.md and the README's table are what `make docs` writes: their figures are those of the kept results."""
+"""RESULTS.md and the README's part on results are what `make docs` writes, with the figures of the kept results."""
 
 import json
 import re
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,6 +37,7 @@ def test_the_readme_s_tables_are_those_of_the_page(generate, tmp_path):
     one_seed = {**found, "title": "Tried once", "systems": [{**found["systems"][0], "runs": [books]}]}
     (tmp_path / "once.json").write_text(json.dumps(one_seed))
     (tmp_path / "discussion.md").write_text("## What it says\n")
+    (tmp_path / "summary.md").write_text("SAC: {en-de: SAC BLEU: BLEU}\n")
     readme = generate.readme("a\n<!-- results -->\nold\n<!-- end of results -->\nb\n", tmp_path)
     rows = re.findall(r"^\| .*", readme, flags=re.MULTILINE)
     assert rows[-2:] == ["| MLE | 2 | 38.5±0.7 |", r"| SAC BLEU | 2 | 39.5±0.7\* |"]
@@ -43,7 +46,13 @@ def test_the_readme_s_tables_are_those_of_the_page(generate, tmp_path):
     assert "## Tried once, EN-DE, one seed" in page
     assert "Tried once" not in readme
     assert "old" not in readme
-    assert page[-1] == "## What it says"
+    assert "## What it says" in page
+    assert "\nSAC: 39.5\n" in readme
+
+
+@pytest.mark.parametrize("name", ["README.md", "experiments/RESULTS.md"])
+def test_no_quotation_is_left(name):
+    assert not re.search(r"\{[^{}]*:[^{}]*:", (ROOT / name).read_text(encoding="utf-8"))
 
 
 def test_kept_results_name_no_machine_s_paths():

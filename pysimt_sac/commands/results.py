@@ -13,7 +13,7 @@ from pysimt_sac.files import atomic_write, read_lines
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS.json", help="of `pysimt-sac reproduce`")
-    parser.add_argument("--discussion", type=Path, metavar="FILE", help="Markdown that follows the tables")
+    parser.add_argument("--discussion", type=Path, metavar="FILE", help="Markdown for the page; may quote figures")
     parser.add_argument(
         "--join", action="store_true",
         help="no page: one results.json of the given ones, which have other systems and the same baselines",
@@ -30,13 +30,24 @@ def run(args: argparse.Namespace) -> int:
     if args.join:
         return join_files(found, args)
     discussion = "\n".join(read_lines(args.discussion)) if args.discussion else ""
-    page = results_page(list(found.values()), discussion)
+    page = results_page(by_name(found), discussion)
     if args.output:
         with atomic_write(args.output) as stream:
             stream.write(page)
     else:
         print(page, end="")
     return 0
+
+
+def by_name(found: Mapping[Path, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Results by the names that a discussion quotes them by: the file's or, of a `results.json`, its folder's."""
+    named: dict[str, dict[str, Any]] = {}
+    for path, results in found.items():
+        name = path.absolute().parent.name if path.name == "results.json" else path.stem
+        if name in named:
+            raise UserError(f"two files are called {name!r}", path, "rename one of them")
+        named[name] = results
+    return named
 
 
 def join_files(found: Mapping[Path, dict[str, Any]], args: argparse.Namespace) -> int:

@@ -102,9 +102,9 @@ def test_all_tables(results):
 
 def test_p_by_another_rule_is_labelled(results):
     label = "- all p of this comparison: multeval"
-    assert label not in results_page([results], "").splitlines()
+    assert label not in results_page({"de": results}, "").splitlines()
     results["comparisons"][0]["resampling"]["shuffling"] = "multeval"
-    assert label in results_page([results], "").splitlines()
+    assert label in results_page({"de": results}, "").splitlines()
 
 
 def test_validation_scores_are_of_one_metric(results):
@@ -128,14 +128,20 @@ def test_several_results_and_their_discussion_make_a_page(results, tmp_path, cap
     french = copy.deepcopy(results) | {"pair": "en-fr", "short": True}
     for name, found in (("de", results), ("fr", french)):
         (tmp_path / f"{name}.json").write_text(json.dumps(found))
-    (tmp_path / "talk.md").write_text("## What it means\n\nNothing yet.\n")
+    (tmp_path / "talk.md").write_text("## What it means\n\nOf BLEU {fr: SAC BLEU - MLE: BLEU}.\n")
     words = [str(tmp_path / name) for name in ("de.json", "fr.json", "--discussion", "talk.md")]
     words[2] = "--discussion"
     assert main_sac(["results", *words]) == 0
     page = capsys.readouterr().out
     assert page.startswith("# Results\n")
-    assert page.index("## Multi30K, EN-DE\n") < page.index("## Multi30K, EN-FR, short runs\n")
-    assert page.endswith("## What it means\n\nNothing yet.\n")
+    order = [
+        "## In short\n\nMulti30K, EN-DE:",
+        "Multi30K, EN-FR, short runs:",
+        "## What it means\n\nOf BLEU +1.50 (p 0.01, 1/2).\n",
+        "## Multi30K, EN-DE\n",
+        "## Multi30K, EN-FR, short runs\n",
+    ]
+    assert sorted(order, key=page.index) == order
     assert main_sac(["results", *words, "-o", str(tmp_path / "page.md")]) == 0
     assert (tmp_path / "page.md").read_text() == page
 
