@@ -10,10 +10,11 @@ from pysimt_sac.reproduce.matrix import choose_systems, find_matrix, read_matrix
 from pysimt_sac.reproduce.steps import plan_work
 from tests.reproduce.tiny import MATRIX, words
 
-ABLATIONS = ready_folder() / "ablations.toml"
+ABLATIONS, EQUAL_TIME = (ready_folder() / f"{name}.toml" for name in ("ablations", "equal_time"))
+READY = [("en-de", None), ("en-fr", None), ("demo", None), ("en-de", ABLATIONS), ("en-de", EQUAL_TIME)]
 
 
-@pytest.mark.parametrize(("pair", "given"), [("en-de", None), ("en-fr", None), ("demo", None), ("en-de", ABLATIONS)])
+@pytest.mark.parametrize(("pair", "given"), READY)
 @pytest.mark.parametrize("short", [False, True])
 def test_every_configuration_of_a_ready_matrix_is_valid(pair, given, short, tmp_path):
     matrix = find_matrix(pair, given)
