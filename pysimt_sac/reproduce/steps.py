@@ -21,7 +21,7 @@ HARMLESS = (
 )
 # Raised by every change of the code that changes the outcome of trainings: earlier runs are then not taken for today's.
 REVISION = 1
-LONGER_EPOCH = 1.1  # batches of sentences of equal length are not all full
+PARTIAL_BATCHES = 30  # of an epoch: batches have sentences of equal length, so one of each length may not be full
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def train_step(
     suffix = f"s{seed}-{key}"
     words = ("train", "-C", str(path), "-s", suffix, "-d", request.device, *overrides)
     after = (actor.id,) if actor else (f"prepare-{corpus.text.name}-{corpus.text.key}",) * bool(corpus.text.words)
-    per_epoch = int(LONGER_EPOCH * matrix.data.sentences / train.batch_size) + 1
+    per_epoch = matrix.data.sentences // train.batch_size + PARTIAL_BATCHES
     return Training(
         id=f"train-{system.slug}-{suffix}",
         title=f"train {system.name}, seed {seed}",

@@ -30,13 +30,13 @@ def test_an_estimate_is_assumed_then_measured(plan, inputs):
     steps, matrix = work.steps(), read_matrix(inputs / "matrix.toml")
     (mle, mle2), (sac, sac2) = ([run for run in work.trainings if run.system == name] for name in ("MLE", "SAC BLEU"))
     fresh = Estimator(matrix, steps, {})
-    assert (mle.updates, sac.updates) == (4 * 6, 8)  # 40 sentences, 8 at a time, and a batch that is not full
-    assert fresh.seconds(mle) == (24 * 1.0, "assumed")
+    assert (mle.updates, sac.updates) == (4 * (5 + 30), 8)  # 40 sentences, 8 at a time, and batches that are not full
+    assert fresh.seconds(mle) == (140 * 1.0, "assumed")
     assert fresh.seconds(sac) == (8 * 3.4, "assumed")
     told = {mle.id: stamp(mle, 48.0, 24)}
     measured = Estimator(matrix, steps, told)
     assert measured.seconds(mle) == (0.0, "")
-    assert measured.seconds(mle2) == (24 * 2.0, "measured")
+    assert measured.seconds(mle2) == (140 * 2.0, "measured")
     assert measured.seconds(sac) == (8 * 2.0 * 3.4, "by what others took")
     told[sac2.id] = stamp(sac2, 40.0, 8)
     assert measured.seconds(sac) == (8 * 5.0, "measured")
@@ -49,7 +49,7 @@ def test_a_run_that_was_stopped_needs_the_rest_of_its_updates(plan, inputs):
     points = [{"step": 18, "name": "train_LOSS", "value": 1.0}]
     (mle.folder / "x.scalars.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points) + '{"step": 2')
     estimator = Estimator(matrix, work.steps(), {})
-    assert estimator.seconds(mle) == (6.0, "assumed")
+    assert estimator.seconds(mle) == (122.0, "assumed")
     lines = describe(estimator, work.steps(), 1, 10.0)
-    assert "  train MLE, seed 1       go on  at most 6 s (assumed), 18/24 updates" in lines
+    assert "  train MLE, seed 1       go on  at most 2 min (assumed), 18/140 updates" in lines
     assert "  train SAC BLEU, seed 1  to do  at most 27 s (assumed), 8 updates" in lines

@@ -102,9 +102,9 @@ def test_all_tables(results):
 
 def test_p_by_another_rule_is_labelled(results):
     label = "- all p of this comparison: multeval"
-    assert label not in results_page({"de": results}, "").splitlines()
+    assert label not in results_page({"de": results}, "", "").splitlines()
     results["comparisons"][0]["resampling"]["shuffling"] = "multeval"
-    assert label in results_page({"de": results}, "").splitlines()
+    assert label in results_page({"de": results}, "", "").splitlines()
 
 
 def test_validation_scores_are_of_one_metric(results):
