@@ -1,6 +1,8 @@
 """The plan: what is done, what goes on, what is to do, and how long it takes."""
 
+import dataclasses
 import heapq
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,30 +34,33 @@ PREPARING, SCORING = 60.0, 30.0  # seconds, until measured
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates from what has been measured in finished steps, else from the matrix's assumptions.
+    """Estimates from what has been measured in steps that are finished or running, else from the matrix's assumptions.
 
-    elsewhere: finished runs that will be taken over, by the step's id.
+    By the step's id: elsewhere, finished runs to be taken over; running, seconds per update of running trainings.
     """
 
     matrix: Matrix
     steps: Sequence[Step]
     done: Mapping[str, Stamp]
     elsewhere: Mapping[str, Path] = field(default_factory=dict)
+    running: Mapping[str, float] = field(default_factory=dict)
 
     def seconds_per_update(self, training: Training) -> tuple[float, str]:
         """Of a training, and where the number comes from."""
-        finished = [step for step in self.steps if isinstance(step, Training) and step.id in self.done]
-        same = [step for step in finished if step.system == training.system]
+        measured = [(step, pace) for step in self.steps if isinstance(step, Training) and (pace := self.pace(step))]
+        same = [pace for step, pace in measured if step.system == training.system]
         if same:
-            return sum(map(self.pace, same)) / len(same), "measured"
+            return statistics.fmean(same), "measured"
         cost = COST.get(training.model_type, OTHER_COST)
-        if finished:
-            plain = [self.pace(step) / COST.get(step.model_type, OTHER_COST) for step in finished]
-            return cost * sum(plain) / len(plain), "by what others took"
+        if measured:
+            plain = [pace / COST.get(step.model_type, OTHER_COST) for step, pace in measured]
+            return cost * statistics.fmean(plain), "by what others took"
         return cost * self.matrix.seconds.update, "assumed"
 
-    def pace(self, step: Training) -> float:
-        """Seconds per update of a finished training, validations included."""
+    def pace(self, step: Training) -> float | None:
+        """Seconds per update of a training, validations included; None if nothing has been measured yet."""
+        if step.id not in self.done:
+            return self.running.get(step.id)
         details = self.done[step.id].details
         return float(details["seconds"]) / max(1, int(details["timed_updates"]))
 
@@ -146,27 +151,27 @@ def describe_step(estimator: Estimator, step: Step, seconds: float, source: str)
 
 def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step]) -> str:
     """How far everything is, in one line."""
-    seconds = {}
+    paces = {own.step.id: pace for own in runner.running if (pace := pace_of(own))}
+    estimator = dataclasses.replace(estimator, running=paces)
+    seconds = {step.id: estimator.seconds(step)[0] for step in steps}
     parts = []
-    for step in steps:
-        seconds[step.id], _ = estimator.seconds(step)
     for own in runner.running:
-        seconds[own.step.id] = left = seconds_left(own, seconds.get(own.step.id, 0.0))
-        share = ""
+        name, share = own.step.id, ""
         if isinstance(own.step, Training):
-            share = f" {updates_made(own.step.folder)}/{own.step.updates},"
-        parts.append(f"{own.step.title}:{share} {in_words(left)}")
+            made = updates_made(own.step.folder)
+            share = f" {made}/{own.step.updates},"
+            if name in paces:  # its own pace, not the mean of its system's runs
+                seconds[name] = max(1.0, (own.step.updates - made) * paces[name])
+        else:
+            elapsed = time.monotonic() - own.started
+            seconds[name] = max(1.0, seconds.get(name, 0.0) - elapsed, elapsed / 4)
+        parts.append(f"{own.step.title}:{share} {in_words(seconds.get(name, 0.0))}")
     n_done = sum(step.id in runner.done for step in steps)
     whole = in_words(makespan(seconds, steps, runner.jobs))
     return f"{n_done}/{len(steps)} done, about {whole} left" + "".join(f" | {part}" for part in parts)
 
 
-def seconds_left(own: Running, estimate: float) -> float:
-    """Of a running step: by its own pace since it was started, else by the estimate."""
-    elapsed = time.monotonic() - own.started
-    if isinstance(own.step, Training):
-        now = updates_made(own.step.folder)
-        if now > own.first_update:
-            return max(1.0, (own.step.updates - now) * elapsed / (now - own.first_update))
-        return estimate
-    return max(1.0, estimate - elapsed, elapsed / 4)
+def pace_of(own: Running) -> float | None:
+    """Seconds per update of a running training since it was started; None before its first update."""
+    made = updates_made(own.step.folder) - own.first_update if isinstance(own.step, Training) else 0
+    return (time.monotonic() - own.started) / made if made > 0 else None

@@ -18,6 +18,7 @@ from pysimt_sac.reproduce.tables import (
     title_of,
 )
 
+
 def results_page(found: Mapping[str, Results], discussion: str, source: str) -> str:
     """The whole page: BLEU of all systems, the discussion, which may quote the results by their names, all tables.
 

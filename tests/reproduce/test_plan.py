@@ -1,9 +1,12 @@
 """Estimates: by what was measured where something was, with several steps at a time."""
 
 import json
+from types import SimpleNamespace
 
+from pysimt_sac.engine.training.pace import in_words
 from pysimt_sac.reproduce.matrix import read_matrix
-from pysimt_sac.reproduce.plan import Estimator, describe, makespan
+from pysimt_sac.reproduce.plan import Estimator, describe, describe_progress, makespan
+from pysimt_sac.reproduce.runner import Running
 from pysimt_sac.reproduce.stamps import Stamp
 from pysimt_sac.reproduce.steps import Step
 
@@ -53,3 +56,24 @@ def test_a_run_that_was_stopped_needs_the_rest_of_its_updates(plan, inputs):
     lines = describe(estimator, work.steps(), 1, 10.0)
     assert "  train MLE, seed 1       go on  at most 2 min (assumed), 18/140 updates" in lines
     assert "  train SAC BLEU, seed 1  to do  at most 27 s (assumed), 8 updates" in lines
+
+
+def test_what_runs_is_an_estimate_for_what_waits(plan, inputs, monkeypatch):
+    work = plan(seeds=2)
+    matrix = read_matrix(inputs / "matrix.toml")
+    mle = work.trainings[0]
+    runner = SimpleNamespace(running=[Running(mle, None, inputs, 1000.0, 10, "abc")], done={}, jobs=1)
+    monkeypatch.setattr("pysimt_sac.reproduce.plan.time.monotonic", lambda: 1060.0)
+
+    def left(*steps):
+        return describe_progress(Estimator(matrix, steps, {}), runner, steps)
+
+    seconds = 2 * 140 + 2 * 8 * 3.4
+    assert left(*work.trainings) == f"0/4 done, about {in_words(seconds)} left | train MLE, seed 1: 0/140, 2 min"
+    mle.folder.mkdir(parents=True)
+    (mle.folder / "x.scalars.jsonl").write_text('{"step": 30, "name": "train_LOSS", "value": 1.0}\n')
+    seconds = 3 * (110 + 140) + 2 * 8 * 3 * 3.4  # 20 updates took 60 seconds
+    assert left(*work.trainings) == f"0/4 done, about {in_words(seconds)} left | train MLE, seed 1: 30/140, 6 min"
+    for started, expected in ((1000.0, "90 s"), (260.0, "3 min")):  # 150 s were assumed; it takes longer
+        runner.running = [Running(work.translations[0], None, inputs, started, 0, "abc")]
+        assert left(work.translations[0]).endswith(f"| {work.translations[0].title}: {expected}")
