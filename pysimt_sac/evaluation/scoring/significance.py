@@ -130,7 +130,7 @@ def randomisation_p(
     multeval = resampling.shuffling == MULTEVAL
     if multeval and {len(system) for system in systems} - {len(baseline)}:
         todo = f"use --shuffling {PAIRED}"
-        raise UserError("needs as many runs of each system as of the baseline", f"--shuffling {MULTEVAL}", todo)
+        raise UserError("needs the same number of runs for every system", f"--shuffling {MULTEVAL}", todo)
     n_runs, sentences, _ = baseline.shape
     pairs = [with_as_many_runs(baseline, system) for system in systems]
     sums = [[each.sum(axis=(0, 1))[None] if multeval else each.sum(axis=1) for each in pair] for pair in pairs]
