@@ -1,4 +1,4 @@
-"""The list of ambiguous words of a test set: a tab-separated file, `word correct candidates line rare`."""
+"""Write a test set's list of ambiguous words: a tab-separated file, `word correct candidates line rare`."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -28,18 +28,18 @@ class TranslationCounts:
             self.by_word.setdefault(word, Counter())[translation] += 1
 
     def candidates(self, word: str) -> list[tuple[str, int]]:
-        """Forms and counts, most frequent first, ties in alphabetical order."""
+        """Return a word's translations with their counts, most frequent first, ties in alphabetical order."""
         return sorted(self.by_word.get(word, Counter()).items(), key=lambda item: (-item[1], item[0]))
 
     def is_rare(self, row: AmbiguousWord) -> bool:
-        """Whether no correct translation is the most frequent one in training, ties included."""
+        """Return whether no correct translation is the most frequent one in training, ties included."""
         candidates = self.candidates(row.word)
         most_frequent = {form for form, count in candidates if count == candidates[0][1]}
         return most_frequent.isdisjoint(row.correct)
 
 
 def write_ambiguous_words(path: Path, rows: Iterable[AmbiguousWord], counts: TranslationCounts) -> None:
-    """Write the list of a test set; forms are separated by `|`."""
+    """Write a test set's list; forms are separated by `|`."""
     lines = ["\t".join(HEADER)]
     for row in rows:
         candidates = "|".join(f"{form}:{count}" for form, count in counts.candidates(row.word))

@@ -1,6 +1,6 @@
 """Byte-pair encoding with subword-nmt: learn codes, and apply them with a vocabulary threshold.
 
-Codes are checked here, because subword-nmt exits the program if they are invalid.
+Codes are checked here because subword-nmt exits the program if they are invalid.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ def learn_codes(texts: Sequence[Path], units: int, target: Path) -> None:
     for text in texts:
         counts.update(count_words(stream_lines(text)))
     codes = io.StringIO()
-    with contextlib.redirect_stderr(io.StringIO()):  # it prints every merge
+    with contextlib.redirect_stderr(io.StringIO()):  # subword-nmt prints every merge
         learn_bpe(
             [f"{word} {count}" for word, count in counts.items()],
             codes,
@@ -55,12 +55,12 @@ def check_codes(lines: list[str], where: object) -> list[str]:
 
 
 def read_units(path: Path, threshold: int) -> set[str]:
-    """The units of a subword-nmt vocabulary with at least `threshold` occurrences."""
+    """Return the units of a subword-nmt vocabulary with at least `threshold` occurrences."""
     return frequent_units(stream_lines(path, "BPE vocabulary"), threshold, path)
 
 
 def frequent_units(lines: Iterable[str], threshold: int, where: object) -> set[str]:
-    """The units with at least `threshold` occurrences, from lines of `unit count`."""
+    """Return the units with at least `threshold` occurrences from lines of `unit count`."""
     units = set()
     for number, line in enumerate(lines, start=1):
         unit, _, count = line.rpartition(" ")
@@ -82,7 +82,7 @@ class Segmenter:
 
     @classmethod
     def read(cls, codes: Path, vocabulary: Path | None = None, threshold: int = 0) -> "Segmenter":
-        """A segmenter from its files."""
+        """Read a segmenter from its files."""
         return cls(read_codes(codes), read_units(vocabulary, threshold) if vocabulary and threshold else None)
 
     def __call__(self, lines: Iterable[str]) -> list[str]:
@@ -91,7 +91,7 @@ class Segmenter:
 
 
 def write_units(text: Path, codes: Path, target: Path) -> None:
-    """Segment a training text without a threshold and write subword-nmt's vocabulary of it."""
+    """Segment a training text without a threshold and write its subword-nmt vocabulary."""
     segment = Segmenter.read(codes)
     counts = count_words(line for chunk in in_chunks(stream_lines(text)) for line in segment(chunk))
     write_lines(target, [f"{unit} {count}" for unit, count in keep_frequent(counts).items()])

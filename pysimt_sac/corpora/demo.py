@@ -33,7 +33,7 @@ def generate(seed: int = DEFAULT_SEED) -> dict[str, list[Caption]]:
 
 
 def ambiguous_words(captions: Sequence[Caption]) -> list[AmbiguousWord]:
-    """The ambiguous words of a split."""
+    """Return the ambiguous words of a split."""
     return [
         AmbiguousWord(caption.word, (caption.translation,), line)
         for line, caption in enumerate(captions)
@@ -42,7 +42,7 @@ def ambiguous_words(captions: Sequence[Caption]) -> list[AmbiguousWord]:
 
 
 def published_list(splits: dict[str, list[Caption]]) -> list[str]:
-    """The ambiguous words of the test splits in MLT's format, with SPLIT/LINE instead of an image."""
+    """Return the ambiguous words of the test splits in MLT's format, with SPLIT/LINE instead of an image."""
     return [
         f"{caption.word} | {caption.translation} | {caption.english} | {caption.german} | {split}/{line}"
         for split in DEMO_TEST_SPLITS

@@ -1,8 +1,8 @@
-"""The captions of the demo corpus: their words and their structure.
+"""Generate the captions of the demo corpus.
 
-The other words of a sentence determine the translation of an ambiguous word (bank, match, ...): people, things and
-places of one topic belong to the bank, those of another to the shore. Out-of-domain captions have structures that are
-rare in training, mixed topics, a flat word distribution and some unknown words; both senses are equally likely.
+The other words of a sentence disambiguate an ambiguous word (bank, match, ...): people, things and places of one topic
+go with the financial bank, those of another with the river bank. Out-of-domain captions have structures that are rare
+in training, mixed topics, a flat word distribution and some unknown words; both senses are equally likely.
 """
 
 import random
@@ -46,7 +46,7 @@ class Caption:
 
 @dataclass(frozen=True)
 class Domain:
-    """Parameters of a domain; all are probabilities, except the flatness."""
+    """Parameters of a domain: probabilities, unless noted otherwise."""
 
     ambiguous: float = 0.8
     two_clauses: float = 0.15
@@ -77,7 +77,7 @@ OUT_OF_DOMAIN = Domain(
     foreign_topics=True,
 )
 
-# Where the disambiguating words are, how often, and the probability of one more.
+# Places of the disambiguating words, their weights, and the probability of a further cue in each place.
 CUE_PLACES = ("subject", "place", "second clause")
 CUE_WEIGHTS = (0.4, 0.3, 0.3)
 MORE_CUES = 0.35
@@ -91,16 +91,16 @@ class CaptionWriter:
         self.domain = domain
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
+        """Return True with the given probability."""
         return self.rng.random() < probability
 
     def pick(self, items: Sequence[T]) -> T:
-        """Draw an item; the first ones are more likely, unless the domain is flat."""
+        """Draw an item; earlier ones are more likely unless the domain is flat."""
         weights = [(1 / (rank + 1)) ** (1.5 * (1 - self.domain.flatness)) for rank in range(len(items))]
         return self.rng.choices(items, weights)[0]
 
     def caption(self) -> Caption:
-        """One sentence pair."""
+        """Generate a sentence pair."""
         if not self.chance(self.domain.ambiguous):
             topic = TOPICS[self.rng.choice(list(TOPICS))]
             cues = {place for place in CUE_PLACES if self.chance(0.5)}
@@ -119,7 +119,7 @@ class CaptionWriter:
         return replace(caption, word=noun.english, translation=noun.german_oblique)
 
     def sentence(self, topic: Topic, entry: Ambiguous | None, cues: set[str], decoy: Topic | None) -> Caption:
-        """A caption with words of the topic in the places `cues`; the ambiguous word is the entry's dominant noun."""
+        """Generate a caption with topic words in the places `cues`; the ambiguous word is the entry's dominant noun."""
         neutral = self.neutral_topic(topic, entry)
         subject = self.subject(topic if "subject" in cues else neutral, decoy)
         place = self.place(topic if "place" in cues else neutral)
@@ -138,7 +138,7 @@ class CaptionWriter:
         return self.two_clauses(first, second)
 
     def neutral_topic(self, topic: Topic, entry: Ambiguous | None) -> Topic:
-        """GENERIC or, out of domain, perhaps a topic of neither sense."""
+        """Return GENERIC or, out of domain, possibly a topic of neither sense."""
         if not self.domain.foreign_topics:
             return GENERIC
         excluded = {entry.dominant_topic, entry.rare_topic} if entry else set()
@@ -146,7 +146,7 @@ class CaptionWriter:
         return self.rng.choice([*others, GENERIC, GENERIC])
 
     def subject(self, topic: Topic, decoy: Topic | None) -> Phrase:
-        """A subject, perhaps in the plural, with a companion or a relative clause."""
+        """Generate a subject, possibly plural or with a companion or relative clause."""
         noun = self.pick(topic.people)
         if topic is GENERIC and self.chance(self.domain.unseen):
             noun = self.rng.choice(demo_nouns.UNSEEN_PEOPLE)
@@ -161,23 +161,23 @@ class CaptionWriter:
         return phrase
 
     def adjective(self, adjectives: Sequence[tuple[str, str]], probability: float) -> tuple[str, str] | None:
-        """One of the adjectives, or none."""
+        """Draw an adjective with the given probability."""
         return self.pick(adjectives) if self.chance(probability) else None
 
     def number(self) -> tuple[str, str]:
-        """A number word and one of its translations."""
+        """Draw a number word and one of its translations."""
         english, usual, other, share = self.pick(lexicon.NUMBERS)
         return english, other if self.chance(share) else usual
 
     def thing(self, noun: Noun, case: int, may_be_plural: bool = True) -> Phrase:
-        """A thing, perhaps in the plural."""
+        """Generate a noun phrase for a thing, possibly plural."""
         determiner = ("the", "") if self.chance(0.3) else ("a", "")
         if may_be_plural and self.chance(0.15):
             determiner = self.number()
         return noun_phrase(noun, case, determiner, self.adjective(lexicon.ADJECTIVES_OF_THINGS, 0.4))
 
     def place(self, topic: Topic) -> Phrase:
-        """A place with a preposition, in the dative."""
+        """Generate a place with a preposition, in the dative."""
         noun = self.pick(topic.places)
         if topic is GENERIC and self.chance(self.domain.unseen):
             noun = self.rng.choice(demo_nouns.UNSEEN_PLACES)
@@ -186,18 +186,18 @@ class CaptionWriter:
         return self.located(phrase, list(lexicon.PREPOSITIONS_OF_PLACE))
 
     def located(self, phrase: Phrase, prepositions: Sequence[str]) -> Phrase:
-        """A phrase in the dative with one of the prepositions."""
+        """Add one of the prepositions to a phrase in the dative."""
         english = self.pick(prepositions)
         usual, other, share = lexicon.PREPOSITIONS_OF_PLACE[english]
         return after_preposition(english, other if self.chance(share) else usual, phrase)
 
     def translated(self, verb: Verb) -> Verb:
-        """The verb with one of its translations."""
+        """Return the verb with one of its translations."""
         other, share = lexicon.OTHER_VERBS.get(verb.english, (verb, 0.0))
         return other if self.chance(share) else verb
 
     def verb_and_object(self, topic: Topic) -> tuple[Verb, Phrase]:
-        """A verb and one of the topic's things as its object."""
+        """Draw a verb, and one of the topic's things as its object."""
         is_small = self.chance(0.6)
         noun = self.pick(topic.small if is_small else topic.large)
         specific = lexicon.VERBS_FOR_SMALL if is_small else lexicon.VERBS_FOR_LARGE
@@ -205,16 +205,16 @@ class CaptionWriter:
         return self.translated(verb), self.thing(noun, ACCUSATIVE)
 
     def free_clause(self, subject: Phrase, topic: Topic, place: Phrase | None) -> Clause:
-        """A clause without an ambiguous word."""
+        """Generate a clause without an ambiguous word."""
         if self.chance(0.5):
             where = place or self.place(topic)
             return Clause(subject, self.translated(self.pick(lexicon.VERBS_OF_PLACE)), place=where)
         return Clause(subject, *self.verb_and_object(topic), place=place if self.chance(0.5) else None)
 
     def clause_about(self, entry: Ambiguous, subject: Phrase, place: Phrase | None) -> Clause:
-        """A clause in which the ambiguous word is the object or, if it is large and there is no other, the place.
+        """Generate a clause with the ambiguous word as object or, if it is large and no place is given, as place.
 
-        Verbs and prepositions are the same for both senses, so that they do not disambiguate.
+        Verbs and prepositions are the same for both senses, so they do not disambiguate.
         """
         noun = entry.dominant
         if entry.is_large and place is None and self.chance(0.6):
@@ -225,13 +225,13 @@ class CaptionWriter:
         return Clause(subject, verb, self.thing(noun, ACCUSATIVE, may_be_plural=False), place)
 
     def one_clause(self, clause: Clause) -> Caption:
-        """A caption of one main clause; German may begin with the place where English does not."""
+        """Write a caption of one main clause; German may put the place first even if English does not."""
         place_first = clause.place is not None and self.chance(self.domain.place_first)
         german_place_first = place_first or (clause.place is not None and self.chance(self.domain.free_word_order))
         return caption(english_clause(clause, place_first), german_main_clause(clause, german_place_first))
 
     def two_clauses(self, first: Clause, second: Clause) -> Caption:
-        """A caption of two clauses, coordinate or subordinate."""
+        """Write a caption of two clauses, the second coordinate or subordinate."""
         if self.chance(self.domain.coordination):
             english = f"{english_clause(first)} and {english_clause(second)}"
             return caption(english, f"{german_main_clause(first)} und {german_main_clause(second)}")
@@ -243,7 +243,7 @@ class CaptionWriter:
 
 
 def exchange_senses(entry: Ambiguous) -> Ambiguous:
-    """Exchange the two senses of a word."""
+    """Swap the two senses of a word."""
     return replace(
         entry,
         dominant=entry.rare,

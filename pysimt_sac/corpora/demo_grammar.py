@@ -54,7 +54,7 @@ class Clause:
 def noun_phrase(
     noun: Noun, case: int, determiner: tuple[str, str] = ("a", ""), adjective: tuple[str, str] | None = None
 ) -> Phrase:
-    """A noun phrase; the determiner is ("a", ""), ("the", "") or a number in both languages, for the plural."""
+    """Build a noun phrase; the determiner is ("a", ""), ("the", "") or, for a plural, a number in both languages."""
     word, number = determiner
     if word in SINGULAR_DETERMINERS:
         german = [ARTICLES[word, noun.gender][case]]
@@ -76,12 +76,12 @@ def noun_phrase(
 
 
 def dative_plural(plural: str) -> str:
-    """The dative plural ends in n or s."""
+    """Return the dative plural, which ends in n or s."""
     return plural if plural[-1] in "ns" else plural + "n"
 
 
 def after_preposition(english: str, german: str, phrase: Phrase) -> Phrase:
-    """A prepositional phrase, with German contractions."""
+    """Build a prepositional phrase, with German contractions."""
     joined = f"{german} {phrase.german}"
     for two_words, contracted in CONTRACTIONS.items():
         at_start, inside = joined.startswith(f"{two_words} "), f" {two_words} "
@@ -97,7 +97,7 @@ def with_companion(head: Phrase, companion: Phrase) -> Phrase:
 
 
 def with_relative_clause(head: Phrase, gender: str, verb: Verb, thing: Phrase) -> Phrase:
-    """Attach a relative clause, whose pronoun agrees with the head."""
+    """Attach a relative clause whose pronoun agrees with the head."""
     pronoun = "die" if head.is_plural else RELATIVE_PRONOUNS[gender]
     english = f"{head.english} who {english_verb(head, verb)} {thing.english}"
     german = f"{head.german} , {pronoun} {thing.german} {verb.german_plural if head.is_plural else verb.german} ,"
@@ -105,17 +105,17 @@ def with_relative_clause(head: Phrase, gender: str, verb: Verb, thing: Phrase) -
 
 
 def english_verb(subject: Phrase, verb: Verb) -> str:
-    """The progressive form."""
+    """Return the progressive form."""
     return f"{'are' if subject.is_plural else 'is'} {verb.english}"
 
 
 def join(*parts: str) -> str:
-    """Join the parts that are not empty."""
+    """Join the non-empty parts."""
     return " ".join(part for part in parts if part)
 
 
 def english_clause(clause: Clause, place_first: bool = False) -> str:
-    """Subject, verb, object and place, or the place first."""
+    """Build an English clause: subject, verb, object and place, or the place first."""
     place = clause.place.english if clause.place else ""
     thing = clause.object.english if clause.object else ""
     core = join(clause.subject.english, english_verb(clause.subject, clause.verb), thing)
@@ -123,14 +123,14 @@ def english_clause(clause: Clause, place_first: bool = False) -> str:
 
 
 def german_parts(clause: Clause) -> tuple[str, str, str]:
-    """Finite verb, object with its preposition, and place."""
+    """Return the finite verb, the object with its preposition, and the place."""
     verb = clause.verb.german_plural if clause.subject.is_plural else clause.verb.german
     thing = join(clause.verb.preposition, clause.object.german) if clause.object else ""
     return verb, thing, clause.place.german if clause.place else ""
 
 
 def german_main_clause(clause: Clause, place_first: bool = False) -> str:
-    """A verb-second clause; the particle of a separable verb is last."""
+    """Build a verb-second clause; the particle of a separable verb comes last."""
     verb, thing, place = german_parts(clause)
     if place and place_first:
         return join(place, verb, clause.subject.german, thing, clause.verb.particle)
@@ -138,12 +138,12 @@ def german_main_clause(clause: Clause, place_first: bool = False) -> str:
 
 
 def german_inverted_clause(clause: Clause) -> str:
-    """A main clause after a subordinate one, verb first."""
+    """Build a main clause that follows a subordinate one, verb first."""
     verb, thing, place = german_parts(clause)
     return join(verb, clause.subject.german, thing, place, clause.verb.particle)
 
 
 def german_subordinate_clause(clause: Clause) -> str:
-    """A verb-final clause."""
+    """Build a verb-final clause."""
     verb, thing, place = german_parts(clause)
     return join(clause.subject.german, thing, place, clause.verb.particle + verb)

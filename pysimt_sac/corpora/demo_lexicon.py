@@ -1,4 +1,4 @@
-"""The lexicon of the demo corpus: types of words, parsers of their tables, verbs, adjectives and prepositions.
+"""The lexicon of the demo corpus: word types, parsers for the word tables, verbs, adjectives and prepositions.
 
 The nouns are in `demo_nouns`. In tables, an underscore is a space. Lists are ordered by frequency.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun in both languages. german_oblique: the singular in other cases than the nominative (den jungen)."""
+    """A noun in both languages. german_oblique: the singular in cases other than the nominative (den jungen)."""
 
     english: str
     english_plural: str
@@ -44,7 +44,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Ambiguous:
-    """A source word with a dominant and a rare sense, which depends on the topic of the sentence."""
+    """A source word with a dominant and a rare sense; the topic of the sentence decides which."""
 
     dominant: Noun
     dominant_topic: str

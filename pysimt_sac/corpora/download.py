@@ -36,7 +36,7 @@ MULTI30K_CHECKSUMS = {
 
 
 def download_multi30k(folder: Path, languages: Iterable[str], log: Callable[[str], None]) -> None:
-    """Download the files of these languages that are missing in the folder."""
+    """Download the files of these languages that are missing from the folder."""
     wanted = [name for name in MULTI30K_CHECKSUMS if name.rpartition(".")[2] in set(languages)]
     missing = [name for name in wanted if find_text(folder, name) is None]
     for name in missing:
@@ -49,13 +49,13 @@ def download_multi30k(folder: Path, languages: Iterable[str], log: Callable[[str
 
 
 def fetch(address: str) -> bytes:
-    """The content of a URL."""
+    """Return the content of a URL."""
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS) as response:
             content: bytes = response.read()
             return content
     except urllib.error.HTTPError as error:
-        raise UserError(f"the server answers {error.code} {error.reason}", address) from error
+        raise UserError(f"the server responded with {error.code} {error.reason}", address) from error
     except (urllib.error.URLError, OSError) as error:
         cause = getattr(error, "reason", error)
         reason = getattr(cause, "strerror", None) or cause
@@ -64,7 +64,7 @@ def fetch(address: str) -> bytes:
 
 
 def verify(name: str, compressed: bytes) -> None:
-    """Refuse a file with an unexpected checksum."""
+    """Reject a file with an unexpected checksum."""
     try:
         text = gzip.decompress(compressed)
     except (EOFError, OSError, zlib.error) as error:

@@ -1,9 +1,9 @@
 """Prepare IWSLT14, from the official archive or from plain parallel files.
 
-The steps are those of MIXER and later work on reinforcement learning: tokenise, then lowercase; leave out training
-pairs with more than 50 words on a side or a length ratio above 1.5; every 23rd of the other pairs is validation; the
-test set is the concatenation of the archive's dev and tst sets. Words with fewer than 3 occurrences in training are
-unknown; no BPE.
+The steps are those of MIXER and later work on reinforcement learning: tokenise, then lowercase; drop training and
+validation pairs with more than 50 words on a side or a length ratio above 1.5; use every 23rd remaining training pair
+for validation, unless there is a validation set. The test set is the concatenation of the archive's dev and tst sets.
+Words with fewer than 3 occurrences in training are unknown; no BPE.
 """
 
 import contextlib
@@ -59,31 +59,31 @@ def prepare(
 
 
 def text_name(split: str, language: str) -> str:
-    """The name of a prepared text file."""
+    """Return the name of a prepared text file."""
     return f"{split}.tok.lc.{language}"
 
 
 def iwslt14_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile]]:
-    """Both sides of all splits that exist; the validation set is optional."""
+    """Find both sides of all splits that exist; a test set alone is not enough."""
     source = pair.split("-")[0]
     validation = next((name for name in VALIDATION_NAMES if find_text(folder, f"{name}.{source}")), "val")
     splits = find_splits(folder, pair, {"train": "train", "val": validation, "test": "test"})
     if not splits:
         todo = f"expected train.tags.{pair}.* and IWSLT14.*.xml, {pair}.tgz, or train, val, test.{source} and so on"
-        raise UserError("nothing of IWSLT14 here", raw, todo)
+        raise UserError("no IWSLT14 data here", raw, todo)
     if "train" not in splits and "val" not in splits:
         raise UserError("neither training text nor validation set here", raw, "a test set alone is not enough")
     return splits
 
 
 def read_pairs(folder: Path, split: str, pair: str) -> Iterator[tuple[str, str]]:
-    """The sentence pairs of a tokenised split."""
+    """Yield the sentence pairs of a tokenised split."""
     source, target = (stream_lines(folder / text_name(split, language)) for language in pair.split("-"))
     yield from zip(source, target, strict=True)
 
 
 def is_kept(sentences: tuple[str, str], settings: Iwslt14Settings) -> bool:
-    """Whether a pair is short enough and has a length ratio of at most MAX_RATIO."""
+    """Return whether a pair is short enough and has a length ratio of at most MAX_RATIO."""
     lengths = [len(sentence.split()) for sentence in sentences]
     short, long = min(lengths), max(lengths)
     return short >= 1 and long <= settings.max_words and long <= MAX_RATIO * short
@@ -92,7 +92,7 @@ def is_kept(sentences: tuple[str, str], settings: Iwslt14Settings) -> bool:
 def assign_splits(
     split: str, pairs: Iterable[tuple[str, str]], split_off: bool, settings: Iwslt14Settings
 ) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The pairs to keep with their splits; `split_off`: move every 23rd training pair to validation."""
+    """Yield the pairs to keep with their splits; `split_off`: move every 23rd training pair to validation."""
     kept = 0
     for sentences in pairs:
         if split != "test" and not is_kept(sentences, settings):
@@ -120,7 +120,7 @@ def write_pairs(folder: Path, pair: str, placed: Iterable[tuple[str, tuple[str, 
 def write_vocabularies(
     folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Iwslt14Settings, log: Callable[[str], None]
 ) -> list[TextStatistics]:
-    """Write vocabularies, if there is a training text, and the record; return statistics."""
+    """Write vocabularies, if there is training text, and the record; return statistics."""
     if "train" not in splits:
         log("no training text, no vocabularies")
     statistics = []

@@ -1,6 +1,6 @@
 """Extract plain parallel files from IWSLT14's official archive.
 
-The archive of a pair, de-en.tgz, has train.tags.de-en.de and .en, with lines of metadata, and XML files such as
+The archive of a pair, de-en.tgz, contains train.tags.de-en.de and .en, with metadata lines, and XML files such as
 IWSLT14.TED.dev2010.de-en.de.xml, with sentences in <seg> elements.
 """
 
@@ -16,16 +16,16 @@ from pysimt_sac.corpora.raw_files import require_folder
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_write, make_folder, stream_lines, why
 
-# Lines of metadata in the training text.
+# Metadata lines in the training text.
 METADATA = re.compile(r"\s*</?(url|keywords|talkid|speaker|reviewer|translator|doc)\b")
-# Titles and descriptions are translated; only their tags are removed.
+# Titles and descriptions are parallel text, so only their tags are removed.
 TAGS = re.compile(r"</?(title|description)>")
 SEGMENT = re.compile(r"<seg id=\"?(\d+)\"?>(.*?)</seg>")
 ARCHIVE_ENDINGS = (".tgz", ".tar.gz")
 
 
 def plain_folder(raw: Path, pair: str, scratch: Path) -> Path:
-    """A folder of plain parallel files: `raw` itself, or `scratch` if `raw` is the archive or its content."""
+    """Return a folder of plain parallel files: `raw`, or one in `scratch` if `raw` is the archive or its content."""
     for archive in (raw, *(raw / f"{pair}{ending}" for ending in ARCHIVE_ENDINGS)):
         if archive.is_file():
             return unpack_folder(extract(archive, make_folder(scratch / "archive")), pair, scratch)
@@ -53,7 +53,7 @@ def extract(archive: Path, folder: Path) -> Path:
 
 
 def unpack_folder(folder: Path, pair: str, scratch: Path) -> Path:
-    """Write training text and test set of both languages as plain text."""
+    """Write the training text and the test set of both languages as plain text."""
     plain = make_folder(scratch / "plain")
     lengths = {}
     for language in pair.split("-"):
@@ -68,14 +68,14 @@ def unpack_folder(folder: Path, pair: str, scratch: Path) -> Path:
 
 
 def training_text(lines: Iterable[str]) -> Iterator[str]:
-    """The sentences among the lines of a tagged training text."""
+    """Yield the sentences of a tagged training text."""
     for line in lines:
         if not METADATA.match(line):
             yield TAGS.sub("", line).strip()
 
 
 def test_sets(folder: Path, pair: str) -> list[str]:
-    """The names of the archive's dev and tst sets, sorted, after a check that both sides have the same length."""
+    """Check that both sides of the archive's dev and tst sets have equal lengths; return the sorted names."""
     source, target = pair.split("-")
     endings = {language: f".{language}.xml" for language in (source, target)}
     found = [path.name.removesuffix(endings[source]) for path in folder.glob(f"*.{pair}{endings[source]}")]
@@ -90,7 +90,7 @@ def test_sets(folder: Path, pair: str) -> list[str]:
 
 
 def segments(path: Path) -> Iterator[str]:
-    """The sentences of an XML file, which may not be well-formed."""
+    """Yield the sentences of an XML file, which need not be well-formed."""
     for line in stream_lines(path, "test set"):
         for match in SEGMENT.finditer(line):
             # The usual scripts replace typographic apostrophes in the test sets.
@@ -98,7 +98,7 @@ def segments(path: Path) -> Iterator[str]:
 
 
 def require_equal(lengths: dict[str, int], folder: Path) -> None:
-    """Refuse sides with different numbers of sentences."""
+    """Reject sides with different numbers of sentences."""
     if len(set(lengths.values())) > 1:
         found = " but ".join(f"{name} has {length:,} sentences" for name, length in lengths.items())
         raise UserError(found, folder, "the archive is damaged; download it again")

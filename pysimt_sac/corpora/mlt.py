@@ -1,8 +1,8 @@
-"""Align MLT, the ambiguous words of Multi30K with their translations, with a prepared corpus.
+"""Align MLT, the ambiguous words of Multi30K and their translations, with a prepared corpus.
 
 MLT has two kinds of lists. `later`: one file per test set, `word | translation | source | reference | image`, aligned
-by source sentence. `full`: `word translation line` over all splits, aligned by line number. Rare translations are
-determined from the counts of forms in the training part of the full list; inflected forms are separate candidates.
+by source sentence. `full`: `word translation line` over all splits, aligned by line number. Which translations are rare
+depends on the counts of forms in the training part of the full list; inflected forms are separate candidates.
 """
 
 import html
@@ -18,13 +18,13 @@ from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import atomic_folder, require_file, stream_lines, write_lines
 
-# The names of the test sets in the later lists.
+# Names of the test sets in the later lists.
 LATER_NAMES = {
     "test_2016_flickr": "test2016",
     "test_2017_flickr": "test2017flickr",
     "test_2017_mscoco": "test2017mscoco",
 }
-# The line numbers of each split in the full list.
+# Line numbers of each split in the full list.
 FULL_RANGES = {
     "test_2017_flickr": range(0, 1000),
     "train": range(1000, 30000),
@@ -73,17 +73,17 @@ class FullRow:
 
 
 def full_list_path(raw: Path, pair: str) -> Path:
-    """The path of a pair's full list: ENDE_MLTD_full.txt."""
+    """Return the path of a pair's full list: ENDE_MLTD_full.txt."""
     return raw / f"{pair.replace('-', '').upper()}_MLTD_full.txt"
 
 
 def later_list_path(raw: Path, pair: str, split: str) -> Path:
-    """The path of a later list: test_sets/ende_test2016.txt."""
+    """Return the path of a later list: test_sets/ende_test2016.txt."""
     return raw / "test_sets" / f"{pair.replace('-', '')}_{LATER_NAMES[split]}.txt"
 
 
 def read_full_list(path: Path) -> Iterator[FullRow]:
-    """The rows of the full list."""
+    """Yield the rows of the full list."""
     require_file(path, "full list of MLT")
     for number, text in enumerate(stream_lines(path), start=1):
         fields = [html.unescape(field) for field in text.split()]
@@ -100,17 +100,17 @@ class PreparedPair:
         self.languages = folder.name.split("-")
 
     def has(self, split: str) -> bool:
-        """Whether both sides of a split exist."""
+        """Return whether both sides of a split exist."""
         return all((self.folder / text_name(split, language)).is_file() for language in self.languages)
 
     def sentences(self, split: str, side: int) -> list[str]:
-        """The sentences of a split in MLT's form: hyphens joined, entities unescaped."""
+        """Return the sentences of a split in MLT's form: hyphens joined, entities unescaped."""
         lines = FilterChain(["de-hyphen"])(stream_lines(self.folder / text_name(split, self.languages[side])))
         return [html.unescape(line) for line in lines]
 
 
 def align_later(path: Path, corpus: PreparedPair, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
-    """Align rows by source sentence, repeated ones by source and reference."""
+    """Align rows by source sentence, repeated sources also by reference."""
     sources, references = corpus.sentences(split, 0), corpus.sentences(split, 1)
     places: dict[str, list[int]] = {}
     for line, source in enumerate(sources):
@@ -142,7 +142,7 @@ def align_full(path: Path, corpus: PreparedPair, split: str) -> tuple[list[Ambig
 
 
 def rows_outside(path: Path) -> list[NotAligned]:
-    """The rows of the full list that are in no split."""
+    """Return the rows of the full list that are in no split."""
     return [
         NotAligned(path.name, number, "line in no split", f"{row.word} {row.translation} {row.line}")
         for number, row in enumerate(read_full_list(path), start=1)
@@ -151,14 +151,14 @@ def rows_outside(path: Path) -> list[NotAligned]:
 
 
 def find_corpora(corpus: Path) -> list[PreparedPair]:
-    """The prepared pairs: the folders en-de and en-fr in the given one, or the given one itself."""
+    """Return the prepared pairs: the given folder, or its subfolders en-de and en-fr."""
     require_folder(corpus)
     corpus = corpus.resolve()
     folders = [corpus] if corpus.name in PAPER_PAIRS else [corpus / pair for pair in PAPER_PAIRS]
     corpora = [found for found in map(PreparedPair, folders) if any(found.has(split) for split in LATER_NAMES)]
     if not corpora:
         todo = "expected what `prepare multi30k` writes: en-de/test_2016_flickr.lc.norm.tok.en and so on"
-        raise UserError("no prepared Multi30K here", corpus, todo)
+        raise UserError("no prepared Multi30K corpus here", corpus, todo)
     return corpora
 
 
@@ -208,5 +208,5 @@ def prepare_pair(
 
 
 def not_aligned_table(rows: Sequence[NotAligned]) -> list[str]:
-    """The lines of `not_aligned.tsv`, which is written even if it is empty, to replace an old one."""
+    """Return the lines of `not_aligned.tsv`, which is written even without rows, to replace an old one."""
     return ["file\trow\treason\ttext", *(f"{row.file}\t{row.row}\t{row.reason}\t{row.text}" for row in rows)]

@@ -1,7 +1,7 @@
 """Prepare Multi30K from its raw files, as in the paper.
 
-The folder of a language pair, OUT/en-de, has lowercased, normalised and tokenised text with split hyphens, the target
-side in BPE units learnt jointly on both sides, vocabularies, and references with joined hyphens.
+The folder of a language pair, OUT/en-de, contains lowercased, normalised and tokenised text with split hyphens, the
+target side in BPE units learned jointly on both sides, vocabularies, and references with joined hyphens.
 """
 
 import shutil
@@ -33,8 +33,8 @@ class Multi30kSettings:
     """Settings, with the paper's as defaults.
 
     bpe_units: units to learn, characters included; bpe_threshold: split units with fewer occurrences in training;
-    codes: use these, or this SentencePiece model, instead of learning codes; codes_vocabularies: subword-nmt's
-    vocabulary of each side in BPE, by default counted in the training text.
+    codes: a file of BPE codes or a SentencePiece model to use instead of learning codes; codes_vocabularies: the
+    subword-nmt vocabulary of each side in BPE, by default counted on the training text.
     """
 
     split_hyphens: bool = True
@@ -45,21 +45,21 @@ class Multi30kSettings:
     codes_vocabularies: tuple[Path, ...] = ()
 
     def bpe_languages(self, pair: str) -> tuple[str, ...]:
-        """The languages of a pair that are segmented with BPE."""
+        """Return the languages of a pair that are segmented."""
         source, target = pair.split("-")
         return {"none": (), "target": (target,), "both": (source, target)}[self.bpe_sides]
 
     @property
     def kind(self) -> str:
-        """How words are cut: `bpe` or `sentencepiece`."""
+        """The kind of segmentation: `bpe` or `sentencepiece`."""
         return kind_of_model(self.codes) if self.codes else "bpe"
 
     def pieces(self, pair: str, language: str) -> str:
-        """What the units of a language are in the name of its files: empty for words."""
+        """Return how the file names of a language call its units; empty for words."""
         return FILE_NAMES[self.kind] if language in self.bpe_languages(pair) else ""
 
     def segmentation(self, pair: str, language: str) -> Segmentation | None:
-        """How a language is segmented, by the names of files in the folder of a pair."""
+        """Return the segmentation of a language, with file names relative to the pair's folder; None for words."""
         if language not in self.bpe_languages(pair):
             return None
         model = f"{FILE_NAMES[self.kind]}.model"
@@ -68,12 +68,12 @@ class Multi30kSettings:
         return Segmentation(self.kind, model, f"bpe.vocab.{language}", self.bpe_threshold)
 
     def preparation(self, pair: str, language: str, in_pieces: bool = True) -> SidePreparation:
-        """What is done to the text of a language, whole words or pieces of them."""
+        """Return the preparation of a language's text, in subword units or, without `in_pieces`, in words."""
         segmentation = self.segmentation(pair, language) if in_pieces else None
         return SidePreparation(language, STEPS, self.split_hyphens, segmentation)
 
     def for_record(self) -> dict[str, object]:
-        """The settings with checksums instead of paths."""
+        """Return the settings with checksums instead of paths."""
         settings = asdict(self)
         settings["codes"] = checksum(self.codes) if self.codes else None
         settings["codes_vocabularies"] = [checksum(path) for path in self.codes_vocabularies]
@@ -81,27 +81,27 @@ class Multi30kSettings:
 
 
 def text_name(split: str, language: str, pieces: str = "") -> str:
-    """The name of a prepared text file. pieces: what its units are, if not words: `bpe` or `spm`."""
+    """Return the name of a prepared text file. pieces: its units, `bpe` or `spm`, if not words."""
     return f"{split}.lc.norm.tok{'.' + pieces if pieces else ''}.{language}"
 
 
 def raw_folder(path: Path) -> Path:
-    """The folder of raw files: the given one, or its data/task1/raw in a clone of multi30k/dataset."""
+    """Return the folder of raw files: the given one, or data/task1/raw in a clone of multi30k/dataset."""
     require_folder(path)
     return path / PLACE_IN_CLONE if (path / PLACE_IN_CLONE).is_dir() else path
 
 
 def default_pairs(raw: Path) -> list[str]:
-    """The paper's pairs whose training text exists."""
+    """Return the paper's pairs whose training text exists."""
     pairs = [pair for pair in PAPER_PAIRS if all(find_text(raw, f"train.{language}") for language in pair.split("-"))]
     if not pairs:
         todo = "expected train.en.gz with train.de.gz or train.fr.gz; use --download"
-        raise UserError("no training text of Multi30K here", raw, todo)
+        raise UserError("no Multi30K training text here", raw, todo)
     return pairs
 
 
 def check_settings(settings: Multi30kSettings, pairs: Sequence[str]) -> None:
-    """Check codes before the work starts."""
+    """Check the codes up front."""
     if settings.codes is None:
         if settings.codes_vocabularies:
             raise UserError("requires --codes", "--codes-vocab")
@@ -109,7 +109,7 @@ def check_settings(settings: Multi30kSettings, pairs: Sequence[str]) -> None:
     if len(pairs) > 1:
         raise UserError("requires a single language pair", "--codes", "give one --pair")
     if settings.bpe_sides == "none":
-        raise UserError("is useless with --bpe-sides none", "--codes", "leave one of them out")
+        raise UserError("has no effect with --bpe-sides none", "--codes", "leave one of them out")
     if check_model(settings.codes) == "sentencepiece" and settings.codes_vocabularies:
         raise UserError("is for BPE codes; a SentencePiece model has its own", "--codes-vocab", "leave it out")
     sides = len(settings.bpe_languages(pairs[0]))
@@ -123,7 +123,7 @@ def check_settings(settings: Multi30kSettings, pairs: Sequence[str]) -> None:
 def prepare(
     raw: Path, out: Path, pairs: Sequence[str], settings: Multi30kSettings, jobs: int, log: Callable[[str], None]
 ) -> dict[str, list[TextStatistics]]:
-    """Write a folder per pair and return statistics of the files that training reads."""
+    """Write a folder for each pair and return statistics of the files used for training."""
     raw = raw_folder(raw)
     pairs = list(dict.fromkeys(pairs)) or default_pairs(raw)
     check_settings(settings, pairs)
@@ -138,7 +138,7 @@ def prepare(
             (folder / pair).mkdir()
             tokenise_pair(folder / pair, splits[pair], settings, workers, done, log)
         if settings.bpe_sides != "none":
-            log(f"learning and applying BPE: {', '.join(pairs)}")
+            log(f"subword segmentation: {', '.join(pairs)}")
             for _ in workers.map(
                 partial(segment_pair, folder, settings), [(pair, list(splits[pair])) for pair in pairs]
             ):
@@ -155,7 +155,7 @@ def tokenise_pair(
     done: dict[Path, Path],
     log: Callable[[str], None],
 ) -> None:
-    """Tokenise both sides of all splits; copy files that are done for another pair."""
+    """Tokenise both sides of all splits; copy files already tokenised for another pair."""
     languages = folder.name.split("-")
     for split, files in splits.items():
         for language, raw in zip(languages, files, strict=True):
@@ -172,7 +172,7 @@ def tokenise_pair(
 
 
 def segment_pair(root: Path, settings: Multi30kSettings, pair_and_splits: tuple[str, Sequence[str]]) -> None:
-    """Learn BPE codes, or use the given ones, and apply them; runs in a worker process."""
+    """Learn BPE codes, or use the given model, and apply them; runs in a worker process."""
     pair, splits = pair_and_splits
     folder = root / pair
     codes = folder / f"{FILE_NAMES[settings.kind]}.model"
@@ -195,7 +195,7 @@ def segment_pair(root: Path, settings: Multi30kSettings, pair_and_splits: tuple[
 def segmenter(
     folder: Path, settings: Multi30kSettings, pair: str, language: str
 ) -> Callable[[Iterable[str]], list[str]]:
-    """What cuts the words of a language, from the files in the folder."""
+    """Return the segmenter of a language, from the files in the folder."""
     named = settings.segmentation(pair, language)
     assert named is not None
     return make_segmenter(read_segmentation(asdict(named), str(folder), folder), folder)
@@ -204,7 +204,7 @@ def segmenter(
 def finish_pair(
     folder: Path, pair: str, splits: dict[str, list[RawFile]], settings: Multi30kSettings
 ) -> list[TextStatistics]:
-    """Write vocabularies and the record; return statistics of the files that training reads."""
+    """Write vocabularies and the record; return statistics of the files used for training."""
     statistics, preparation = [], {}
     for language in pair.split("-"):
         pieces = settings.pieces(pair, language)

@@ -1,4 +1,4 @@
-"""Plain text in and out of a model: the steps of its text's preparation, and their inverse."""
+"""Plain text in and out of a model: apply the preparation of its training text, and undo it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PlainSide:
-    """Prepares lines of one language, and makes plain text of prepared ones. where: the record's file."""
+    """Prepares lines of one language and restores plain text from prepared lines. where: the record's file."""
 
     def __init__(self, side: SidePreparation, where: object) -> None:
         self.side = side
@@ -31,15 +31,15 @@ class PlainSide:
             self.detokenizer = MosesDetokenizer(side.language)
 
     def prepare(self, lines: Iterable[str]) -> list[str]:
-        """The lines as the training text has them; always as many."""
+        """Prepare lines like the training text, one for one."""
         return [" ".join(line.split()) for line in self.segment(self.tokenise(line) for line in lines)]
 
     def restore(self, lines: Iterable[str]) -> list[str]:
-        """Plain text of prepared lines; always as many."""
+        """Restore plain text from prepared lines, one for one."""
         return [self.restore_line(line) for line in lines]
 
     def restore_line(self, line: str) -> str:
-        """Undo the steps in the opposite order. What was lowercased stays so; else a sentence begins with a capital."""
+        """Undo the steps in reverse order. Lowercased text stays lowercase; otherwise capitalise the first letter."""
         if self.side.segmentation:
             line = JOINED_BY[self.side.segmentation.kind](line)
         if self.side.split_hyphens:
@@ -57,16 +57,16 @@ class PlainText:
         self.source, self.target = PlainSide(preparation.source, where), PlainSide(preparation.target, where)
 
     def prepare(self, lines: Sequence[str]) -> list[str]:
-        """Sources as the model expects them."""
+        """Prepare source sentences as the model expects them."""
         return self.source.prepare(lines)
 
     def restore(self, lines: Sequence[str]) -> list[str]:
-        """Translations as people write them."""
+        """Restore translations to plain text."""
         return self.target.restore(lines)
 
 
 def preparation_for(checkpoint: "Checkpoint", folder: Path) -> TextPreparation:
-    """How a folder's record says that the text of a checkpoint's model was prepared; tried, so that it will work."""
+    """Read the preparation of a checkpoint's text from a folder's record, and check that it can be applied."""
     sides = parse_direction(checkpoint.options["model"].get("direction"), str(checkpoint.path))
     found = preparation_of_folder(folder, checkpoint.options["data"].get("train_set"), sides, checkpoint.path)
     PlainText(found, folder)
@@ -74,9 +74,9 @@ def preparation_for(checkpoint: "Checkpoint", folder: Path) -> TextPreparation:
 
 
 def plain_text_of(checkpoint: "Checkpoint", folder: Path | None = None) -> PlainText:
-    """Plain text for a checkpoint's model, by the record of a folder or by its own."""
+    """Return the plain-text conversion for a checkpoint, by a folder's record or else by the checkpoint's own."""
     found = preparation_for(checkpoint, folder) if folder else checkpoint.preparation
     if found is None:
-        todo = "name the folder of its prepared corpus with --prepare FOLDER, or do so once: pysimt-sac attach"
-        raise UserError("does not tell how its text was prepared", checkpoint.path, todo)
+        todo = "give the folder of its prepared corpus with --prepare FOLDER, or attach it once: pysimt-sac attach"
+        raise UserError("does not record how its text was prepared", checkpoint.path, todo)
     return PlainText(found, folder or checkpoint.path)

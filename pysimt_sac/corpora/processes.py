@@ -18,11 +18,11 @@ LINES_PER_CHUNK = 1000
 
 
 class Workers:
-    """A context manager of `jobs` processes; one job runs in this process."""
+    """A context manager for a pool of `jobs` processes; a single job runs in this process."""
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
-        # Not fork: the parent may have threads, whose locks a fork would inherit.
+        # Not fork: the parent may have threads, and a fork would inherit their locks.
         context = multiprocessing.get_context("spawn")
         self.pool = ProcessPoolExecutor(jobs, mp_context=context) if jobs > 1 else None
 
@@ -36,7 +36,7 @@ class Workers:
             self.pool.shutdown(wait=True, cancel_futures=True)
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """The results in the order of the items, of which only a few are in memory."""
+        """Yield the results in the order of the items, with only a few items in memory."""
         if self.pool is None:
             yield from map(function, items)
             return

@@ -1,4 +1,4 @@
-"""Find raw text files and check them before the work starts."""
+"""Find raw text files and check them up front."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def require_folder(path: Path) -> Path:
 
 
 def find_text(folder: Path, name: str) -> Path | None:
-    """The file of this name, plain or compressed, if it exists."""
+    """Return the file of this name, plain or compressed, or None."""
     for candidate in (folder / name, folder / f"{name}.gz"):
         if candidate.is_file():
             return candidate
@@ -34,7 +34,7 @@ def find_text(folder: Path, name: str) -> Path | None:
 
 
 def scan_text(path: Path) -> RawFile:
-    """Read a text file to the end, to count and check its lines."""
+    """Read a whole text file to count and check its lines."""
     digest = hashlib.sha256()
     lines = 0
     for lines, line in enumerate(stream_lines(path), start=1):  # noqa: B007 - the last number is used below
@@ -43,7 +43,7 @@ def scan_text(path: Path) -> RawFile:
 
 
 def require_equal_lengths(files: Sequence[RawFile]) -> None:
-    """Refuse empty files and sides with different numbers of lines."""
+    """Reject empty files and sides with different numbers of lines."""
     first = files[0]
     for other in files:
         if other.lines == 0:
@@ -56,13 +56,13 @@ def require_equal_lengths(files: Sequence[RawFile]) -> None:
 def find_splits(
     folder: Path, pair: str, names: Mapping[str, str], required: Sequence[str] = ()
 ) -> dict[str, list[RawFile]]:
-    """Both sides of all splits that exist; `names`: their names in the folder."""
+    """Find both sides of all splits that exist; `names`: their names in the folder."""
     found = {split: split_pair(name, pair.split("-"), folder, split in required) for split, name in names.items()}
     return {split: files for split, files in found.items() if files}
 
 
 def split_pair(split: str, languages: Sequence[str], folder: Path, required: bool) -> list[RawFile] | None:
-    """Both sides of a split; None if neither exists and it is not required."""
+    """Find both sides of a split; None if neither exists and it is not required."""
     found = {language: find_text(folder, f"{split}.{language}") for language in languages}
     missing = [f"{split}.{language}[.gz]" for language, path in found.items() if path is None]
     if len(missing) == len(languages) and not required:

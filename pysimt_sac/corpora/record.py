@@ -1,6 +1,6 @@
 """The record of a prepared corpus, `corpus.json`, and its statistics.
 
-The record has no dates or paths, so that equal data have equal records.
+The record has no dates or paths, so equal data have equal records.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ def text_statistics(path: Path, vocabulary: Iterable[str] | None) -> TextStatist
 
 
 def summary_table(statistics: Sequence[TextStatistics]) -> list[str]:
-    """The statistics as lines of a table."""
+    """Format the statistics as lines of a table."""
     width = max([len("file"), *(len(row.file) for row in statistics)])
     lines = [f"{'file':{width}}  sentences     tokens    types  unknown"]
     for row in statistics:
@@ -52,13 +52,13 @@ def summary_table(statistics: Sequence[TextStatistics]) -> list[str]:
 
 
 def checksum(path: Path) -> str:
-    """The SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def versions(packages: Sequence[str] = ("sacremoses", "subword-nmt")) -> dict[str, str]:
-    """Our version, Python's, and those of packages, by default of those that determine the prepared text."""
+    """Return the versions of pysimt_sac, Python and packages, by default those that determine the prepared text."""
     found = {"pysimt_sac": __version__, "python": platform.python_version()}
     for package in packages:
         try:
@@ -69,7 +69,7 @@ def versions(packages: Sequence[str] = ("sacremoses", "subword-nmt")) -> dict[st
 
 
 def require_own_folder(folder: Path, corpus: str) -> None:
-    """Refuse a folder with another corpus."""
+    """Reject a folder that contains another corpus."""
     path = folder / RECORD_NAME
     if not path.is_file():
         return
@@ -78,7 +78,7 @@ def require_own_folder(folder: Path, corpus: str) -> None:
     except (OSError, ValueError, AttributeError):
         other = "something else"
     if other != corpus:
-        raise UserError(f"has another corpus ({other})", folder, "choose another --out")
+        raise UserError(f"contains another corpus ({other})", folder, "choose another --out")
 
 
 def write_record(

@@ -1,4 +1,4 @@
-"""Cutting words into pieces, with BPE codes of subword-nmt or with a SentencePiece model, and joining them again."""
+"""Split words into subword units with subword-nmt's BPE codes or a SentencePiece model, and join them again."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ FILE_NAMES = {"bpe": "bpe", "sentencepiece": "spm"}
 
 
 def kind_of_model(path: Path) -> str:
-    """`bpe` or `sentencepiece`, by a file's first byte: a SentencePiece model begins with the field of its pieces."""
+    """Return `bpe` or `sentencepiece`, by the first byte: a SentencePiece model begins with the field of its pieces."""
     try:
         with open(require_file(path, "file of BPE codes"), "rb") as stream:
             return "sentencepiece" if stream.read(1) == b"\n" else "bpe"
@@ -26,7 +26,7 @@ def kind_of_model(path: Path) -> str:
 
 
 def check_model(path: Path) -> str:
-    """The kind of a model, if it can be used."""
+    """Check that a model is usable and return its kind."""
     kind = kind_of_model(path)
     if kind == "bpe":
         read_codes(path)
@@ -55,7 +55,7 @@ class SentencePieceSegmenter:
 
 
 def make_segmenter(segmentation: Segmentation, where: object) -> Callable[[Iterable[str]], list[str]]:
-    """What cuts lines as a record says. where: the file that the record is from."""
+    """Make the segmenter that a record describes. where: the record's file."""
     if segmentation.kind == "sentencepiece":
         return SentencePieceSegmenter(segmentation.model, where)
     threshold, units = segmentation.threshold, None

@@ -1,4 +1,4 @@
-"""Lowercasing, punctuation normalisation and tokenisation as by the Moses scripts, with sacremoses."""
+"""Lowercasing, punctuation normalisation and tokenisation as in the Moses scripts, with sacremoses."""
 
 import functools
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from pysimt_sac.engine.data.text_preparation import STEPS
 
 @dataclass(frozen=True)
 class Style:
-    """Which of Moses' steps are done, in their order, and whether hyphens within words become tokens, `@-@`."""
+    """The Moses steps to apply, in order, and whether hyphens within words become tokens, `@-@`."""
 
     steps: tuple[str, ...] = STEPS
     split_hyphens: bool = False
@@ -41,17 +41,17 @@ class Tokeniser:
         return line.lower()
 
     def normalise(self, line: str) -> str:
-        """Normalise its punctuation; Moses' rule for a full stop before a closing quote needs the newline."""
+        """Normalise punctuation; Moses' rule for a full stop before a closing quote needs the newline."""
         return str(self.normalizer.normalize(line + "\n"))
 
     def tokenise(self, line: str) -> str:
-        """Separate its punctuation."""
+        """Separate words and punctuation by spaces."""
         return str(self.tokenizer.tokenize(line, aggressive_dash_splits=self.style.split_hyphens, return_str=True))
 
 
 @functools.cache
 def tokeniser(language: str, style: Style) -> Tokeniser:
-    """A tokeniser, cached per process."""
+    """Return a tokeniser, cached per process."""
     return Tokeniser(language, style)
 
 

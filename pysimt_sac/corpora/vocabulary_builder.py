@@ -13,7 +13,7 @@ from pysimt_sac.files import atomic_write
 
 
 def count_words(lines: Iterable[str]) -> Counter[str]:
-    """Word counts, in order of first appearance."""
+    """Count words, in order of first appearance."""
     counts: Counter[str] = Counter()
     for line in lines:
         counts.update(line.split())
@@ -21,7 +21,7 @@ def count_words(lines: Iterable[str]) -> Counter[str]:
 
 
 def keep_frequent(counts: Counter[str], min_frequency: int = 0, max_words: int = 0) -> dict[str, int]:
-    """The words of the vocabulary, most frequent first, without special tokens; 0 is no limit."""
+    """Return the words of the vocabulary, most frequent first, without special tokens; 0 means no limit."""
     words = [
         (word, count)
         for word, count in counts.most_common()  # stable: ties in order of first appearance
@@ -31,7 +31,7 @@ def keep_frequent(counts: Counter[str], min_frequency: int = 0, max_words: int =
 
 
 def vocabulary_json(words: dict[str, int], with_special_tokens: bool = True) -> str:
-    """The text of a vocabulary file."""
+    """Return the text of a vocabulary file."""
     special = SPECIAL_TOKENS if with_special_tokens else ()
     counted = [(token, 0) for token in special] + list(words.items())
     entries = {token: f"{index} {count}" for index, (token, count) in enumerate(counted)}
@@ -45,7 +45,7 @@ def write_vocabulary(path: Path, words: dict[str, int], with_special_tokens: boo
 
 
 def vocabulary_path(folder: Path, text_file: Path, min_frequency: int = 0, max_words: int = 0) -> Path:
-    """The path of a text file's vocabulary: `train.en` -> `train[-minN][-maxNtokens].vocab.en`; so is `train.en.gz`."""
+    """Return a text's vocabulary path: `train.en` or `train.en.gz` -> `train[-minN][-maxNtokens].vocab.en`."""
     text_file = text_file.with_suffix("") if text_file.suffix == ".gz" else text_file
     stem = text_file.stem
     if min_frequency:

@@ -2,7 +2,7 @@
 
 The names below are the public API behind `pysimt-sac score`, `compare`, `lexical`, `table`, `frequency`, `rank`,
 `domain` and `report`. Texts are lists of tokenised sentences without BPE. Only the neural language model of
-`domain_distances` and reading run folders need torch.
+`domain_distances` and the reading of run folders need torch.
 """
 
 from pysimt_sac.evaluation.lexical.accuracy import LexicalAccuracy, compare_lexical, lexical_accuracy, read_cases

@@ -155,9 +155,9 @@ def test_without_a_record_plain_text_is_an_error_and_prepared_text_is_not(plain_
     del content["history"]["preparation"]
     torch.save(content, tmp_path / "old.ckpt")
     old = pysimt_sac.load(tmp_path / "old.ckpt", device="cpu")
-    with pytest.raises(UserError, match="does not tell how its text was prepared"):
+    with pytest.raises(UserError, match="does not record how its text was prepared"):
         old.translate(["A man."])
-    with pytest.raises(UserError, match="does not tell how its text was prepared"):
+    with pytest.raises(UserError, match="does not record how its text was prepared"):
         old.score(["A man."], ["Ein Mann."])
     assert old.translate(["a man ."], raw=False) != [""]
     given = pysimt_sac.load(tmp_path / "old.ckpt", prepare=plain_corpus.data, device="cpu")

@@ -175,7 +175,7 @@ def test_multevals_shuffling_is_an_option(outputs, write, capsys):
         p_values.append(comparison["metrics"][0]["systems"][1]["against_baseline"]["p"])
     assert p_values[0] != p_values[1]
     assert main_sac([*arguments, "--system", "new", "new.1", "--shuffling", "multeval"]) == 2
-    error = "--shuffling multeval: needs as many runs of each system as of the baseline (use --shuffling paired)"
+    error = "--shuffling multeval: needs the same number of runs for every system (use --shuffling paired)"
     assert error in capsys.readouterr().err
 
 

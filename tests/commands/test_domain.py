@@ -37,4 +37,4 @@ def test_mistakes(folder, capsys):
     assert "empty: this test set is empty" in capsys.readouterr().err
     (folder / "unknown").write_text("ein <unk>\n")
     assert main_sac(["domain", "--train", "unknown", "ref.de"]) == 2
-    assert "line 1 of the training text has <unk>, which is the language model's own" in capsys.readouterr().err
+    assert "line 1 of the training text has <unk>, which the language model reserves" in capsys.readouterr().err

@@ -69,7 +69,7 @@ def test_a_run_whose_data_has_moved(run, toy, tmp_path, capsys):
         path.rename(tmp_path / "elsewhere" / path.name)
     page, words = tmp_path / "report.html", ["report", str(run), *QUICK]
     assert main_sac([*words, "--out", str(page)]) == 2
-    assert "test.trg: no such file (if the data has moved, say where it is now: --data" in capsys.readouterr().err
+    assert "test.trg: no such file (if the data has moved, give its new location: --data" in capsys.readouterr().err
     assert main_sac([*words, "--out", str(page), "--data", str(tmp_path / "nowhere")]) == 2
     assert "nowhere: no such folder" in capsys.readouterr().err
     assert main_sac([*words, "--out", str(page), "--data", str(run)]) == 2

@@ -85,7 +85,7 @@ def test_where_each_system_comes_from(made):
         assert shown["seed"] == re.search(r"; seed (\d+)", log)[1]
         best = next(run.glob("*.best.bleu.ckpt")).resolve().name
         assert shown["checkpoint"] == best
-        assert re.fullmatch(r"\d+ of \d+", shown["of update"])
+        assert re.fullmatch(r"\d+ of \d+", shown["at update"])
         assert f"trained with {re.search(r'Host: embedded engine of (.*)', log)[1]}</li>" in section(made, "runs")
     assert actor["trained"].startswith(re.match(r"[\d-]+ \d\d:\d\d", next(made.actor.glob("*.log")).read_text())[0])
 

@@ -150,7 +150,7 @@ def test_words_that_do_not_fit(plain_corpus, pysimt, words, message):
 def test_without_a_record_it_can_be_named(plain_corpus, without_record, translate_stdin):
     text = SENTENCES["en"][0].encode()
     error = translate_stdin(text, "--raw", without_record).error
-    assert "old.ckpt: does not tell how its text was prepared (name the folder of its prepared corpus with" in error
+    assert "old.ckpt: does not record how its text was prepared (give the folder of its prepared corpus with" in error
     assert "--prepare FOLDER" in error
     outcome = translate_stdin(text, "--raw", without_record, "--prepare", plain_corpus.data)
     assert outcome.out == translate_stdin(text, "--raw", plain_corpus.checkpoint).out != ""

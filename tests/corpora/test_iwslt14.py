@@ -143,7 +143,7 @@ def test_what_is_no_archive_is_named(prepare, tmp_path, name):
     (raw / name).write_bytes(b"this is not a tar file")
     status, _, progress = prepare("iwslt14", "--raw", raw, "--out", tmp_path / "out")
     assert status == 2
-    assert ("broken archive" if name == "de-en.tgz" else "nothing of IWSLT14 here") in progress
+    assert ("broken archive" if name == "de-en.tgz" else "no IWSLT14 data here") in progress
 
 
 def test_the_plain_files_at_hand(shared, prepare, tmp_path):

@@ -85,7 +85,7 @@ def test_a_second_run_is_identical_and_the_other_list_needs_another_folder(mlt, 
     assert contents(tmp_path / "out") == first
     status, _, progress = prepare(*arguments, "--list", "full")
     assert status == 2
-    assert "has another corpus (mlt en-de later)" in progress
+    assert "contains another corpus (mlt en-de later)" in progress
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_corpus_of_another_length_is_refused_by_line_numbers(mlt, corpus, prep
 def test_without_a_prepared_corpus_one_is_asked_for(mlt, prepare, tmp_path):
     status, _, progress = prepare("mlt", "--raw", mlt, "--corpus", tmp_path, "--out", tmp_path / "o")
     assert status == 2
-    assert "no prepared Multi30K here" in progress
+    assert "no prepared Multi30K corpus here" in progress
 
 
 @pytest.mark.parametrize(

@@ -190,13 +190,13 @@ def test_the_folder_of_another_corpus_is_not_overwritten(prepare, run, tmp_path)
     assert prepare("demo", "--out", tmp_path / "out/en-de")[0] == 0
     status, _, progress = run("--pair", "en-de")
     assert status == 2
-    assert "has another corpus (demo)" in progress
+    assert "contains another corpus (demo)" in progress
 
 
 def test_an_empty_folder_says_what_is_expected(prepare, tmp_path):
     status, _, progress = prepare("multi30k", "--raw", tmp_path, "--out", tmp_path / "out")
     assert status == 2
-    assert "no training text of Multi30K here (expected train.en.gz with" in progress
+    assert "no Multi30K training text here (expected train.en.gz with" in progress
 
 
 def test_the_program_itself_says_one_line(raw, tmp_path):

@@ -1,1 +1,1 @@
-"""Lexical analyses: ambiguous words, training frequencies, distance between domains."""
+"""Lexical analyses: ambiguous words, training frequencies, domain distance."""

@@ -4,12 +4,13 @@ The input is the list that `pysimt-sac prepare mlt` writes: a tab-separated file
 (forms separated by `|`), `candidates` (`form:count` in the training text, separated by `|`), `line` (of the test set,
 from 0) and `rare` (1 if the correct translation is not the most frequent one).
 
-A case is *correct* if a correct form is in the hypothesis, in whole words; else *wrong* if another candidate is; else
-*missing*. Inflected forms count only if the list has them, as correct or as candidates. Case is folded, unless the list
-is read with `case_sensitive`: MLT's own scorer compares tokens as they are (and matches substrings in French).
+A case is *correct* if the hypothesis contains a correct form, in whole words; else *wrong* if it contains another
+candidate; else *missing*. Inflected forms count only if they are in the list, as correct or as candidates. Matching
+ignores case unless the list is read with `case_sensitive`: MLT's own scorer is case-sensitive (and matches substrings
+in French).
 - LTA: the share of correct cases.
 - ALI: the mean of +1 for correct, -1 for wrong and 0 for missing cases.
-- ALI as in the paper's figures for all cases: 2 LTA - 100, -1 for every case that is not correct.
+- ALI as in the paper's figures for all cases: 2 LTA - 100, that is, -1 for every case that is not correct.
 """
 
 import html
@@ -43,7 +44,7 @@ class Case:
     case_sensitive: bool = False
 
     def wrong_forms(self) -> list[str]:
-        """The candidates that are not correct."""
+        """Return the candidates that are not correct."""
         return [form for form, _ in self.candidates if form not in self.correct]
 
 
@@ -84,7 +85,7 @@ class LexicalAccuracy:
 
 @dataclass(frozen=True)
 class LexicalComparison:
-    """All systems, and significance tests of LTA and ALI against the first one, on all and on rare cases."""
+    """All systems, and significance tests of LTA and ALI against the first, on all cases and on rare ones."""
 
     systems: tuple[LexicalAccuracy, ...]
     resampling: Resampling
@@ -138,13 +139,13 @@ def parse_case(header: list[str], fields: list[str], number: int, path: Path, ca
 
 
 def normalise(text: str, case_sensitive: bool = False) -> str:
-    """Unescape (`&apos;`), put single spaces between words and, unless `case_sensitive`, lowercase."""
+    """Unescape entities (`&apos;`), collapse white space and, unless `case_sensitive`, lowercase."""
     words = " ".join(html.unescape(text).split())
     return words if case_sensitive else words.lower()
 
 
 def label_case(case: Case, hypothesis: str) -> int:
-    """CORRECT, WRONG or MISSING."""
+    """Return CORRECT, WRONG or MISSING."""
     padded = f" {normalise(hypothesis, case.case_sensitive)} "
     if any(f" {form} " in padded for form in case.correct):
         return CORRECT
@@ -152,7 +153,7 @@ def label_case(case: Case, hypothesis: str) -> int:
 
 
 def label_runs(cases: Sequence[Case], runs: Hypotheses) -> FloatArray:
-    """The label of each case in each run: (runs, cases)."""
+    """Label each case in each run: (runs, cases)."""
     for run in runs:
         last = max(case.line for case in cases)
         if last >= len(run):
@@ -164,13 +165,13 @@ def label_runs(cases: Sequence[Case], runs: Hypotheses) -> FloatArray:
 
 
 def count_labels(labels: FloatArray) -> Accuracy:
-    """Mean counts over runs of labels (runs, cases)."""
+    """Count labels (runs, cases), averaged over runs."""
     correct, wrong = (float((labels == kind).sum()) / len(labels) for kind in (CORRECT, WRONG))
     return Accuracy(labels.shape[1], correct, wrong)
 
 
 def accuracy_of(name: str, cases: Sequence[Case], labels: FloatArray) -> LexicalAccuracy:
-    """A system's accuracy from the labels of its runs."""
+    """Compute a system's accuracy from the labels of its runs."""
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, case in enumerate(cases):
         by_word[case.word].append(number)
@@ -180,12 +181,12 @@ def accuracy_of(name: str, cases: Sequence[Case], labels: FloatArray) -> Lexical
 
 
 def lexical_accuracy(cases: Sequence[Case], hypothesis: Sequence[str], name: str = "system") -> LexicalAccuracy:
-    """The accuracy of one hypothesis file."""
+    """Compute the accuracy of one hypothesis file."""
     return accuracy_of(name, cases, label_runs(cases, [hypothesis]))
 
 
 class LexicalMetric:
-    """LTA or ALI. Statistics: correct, wrong and all cases."""
+    """LTA or ALI. Statistics: numbers of correct, wrong and all cases."""
 
     higher_is_better = True
 
@@ -195,7 +196,7 @@ class LexicalMetric:
         self.weights = np.array([1.0, wrong_weight])
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """Points per case, in percent."""
+        """Compute points per case, in percent."""
         return 100 * ratio(sums[..., :2] @ self.weights, sums[..., 2])
 
 
@@ -203,9 +204,9 @@ METRICS = (LexicalMetric("LTA", 0.0), LexicalMetric("ALI", -1.0))
 
 
 def sentence_statistics(cases: Sequence[Case], labels: FloatArray) -> FloatArray:
-    """Correct, wrong and all cases of each sentence that has any: (runs, sentences, 3).
+    """Count correct, wrong and all cases of each sentence that has any: (runs, sentences, 3).
 
-    The tests shuffle sentences, not cases: words of one sentence are not independent.
+    The tests shuffle sentences, not cases: the words of a sentence are not independent.
     """
     lines = sorted({case.line for case in cases})
     places = {line: place for place, line in enumerate(lines)}
@@ -221,7 +222,7 @@ def sentence_statistics(cases: Sequence[Case], labels: FloatArray) -> FloatArray
 def compare_lexical(
     cases: Sequence[Case], systems: Sequence[System], resampling: Resampling | None = None
 ) -> LexicalComparison:
-    """Accuracy of all systems, and approximate randomisation tests against the first."""
+    """Compute the accuracy of all systems, and test them against the first by approximate randomisation."""
     resampling = resampling or Resampling()
     per_system = [label_runs(cases, system.runs) for system in systems]
     accuracies = tuple(accuracy_of(system.name, cases, own) for system, own in zip(systems, per_system, strict=True))
@@ -239,7 +240,7 @@ def compare_lexical(
 
 
 def find_examples(cases: Sequence[Case], systems: Sequence[System], wanted: int, seed: int = 1) -> list[Example]:
-    """Draw cases, in the systems' first runs, on which systems differ, or which a single system gets wrong."""
+    """Draw cases on which the systems' first runs differ or, with one system, that it does not get right."""
     found = []
     for case in cases:
         outputs = {system.name: system.runs[0][case.line] for system in systems}

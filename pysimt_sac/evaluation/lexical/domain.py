@@ -1,6 +1,6 @@
-"""The distance of test sets from a training text: out-of-vocabulary rates and perplexities.
+"""Distance of test sets from a training text: out-of-vocabulary rates and perplexities.
 
-Perplexities can be compared between test sets, under the same language model only.
+Perplexities of test sets can be compared only under the same language model.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from pysimt_sac.evaluation.lexical.ngram import NgramModel
 
 @dataclass(frozen=True)
 class DomainDistance:
-    """One test set; unknown words and types are out of the training text's vocabulary."""
+    """Results for one test set; unknown words and types are not in the training text."""
 
     name: str
     sentences: int
@@ -45,7 +45,7 @@ class NeuralOptions:
 
 @dataclass(frozen=True)
 class DomainAnalysis:
-    """All test sets, under the language models of one training text."""
+    """Results for all test sets under the language models of one training text."""
 
     training_sentences: int
     training_types: int

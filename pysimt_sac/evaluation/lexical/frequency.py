@@ -1,7 +1,7 @@
 """Training frequencies of the words in hypotheses.
 
-The frequency of a word is its count in the training text, 0 if it is not there. The p-th percentile of a text is the
-lowest frequency that at least p percent of its words do not exceed. The paper's figure shows the percentiles of system,
+The frequency of a word is its count in the training text, 0 if unseen. The p-th percentile of a text is the lowest
+frequency that at least p percent of its words do not exceed. The paper's figure shows the percentiles of system,
 baseline and reference on the sentences that the system improved over the baseline. A lower curve means rarer words.
 """
 
@@ -16,9 +16,9 @@ from pysimt_sac.evaluation.scoring.sentences import sentence_scores
 from pysimt_sac.evaluation.scoring.texts import check_lengths
 
 PERCENTILES = tuple(range(0, 101))
-RARE = 10  # highest training count of a rare word
+RARE = 10  # maximum training count of a rare word
 REFERENCE = "reference"
-MANY_UNSEEN = 0.3  # a higher share of unseen words in the reference is probably a mistake
+MANY_UNSEEN = 0.3  # a larger share of unseen words in the reference is probably a mistake
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class WordUse:
 
 @dataclass(frozen=True)
 class SentenceGroup:
-    """Some sentences, in the reference, the baseline, and one or all other systems."""
+    """A group of sentences in the reference, the baseline, and one or all other systems."""
 
     title: str
     texts: tuple[WordUse, ...]
@@ -52,7 +52,7 @@ class SentenceGroup:
 
 @dataclass(frozen=True)
 class FrequencyAnalysis:
-    """All sentences, and for each system but the first the sentences that it improved, if any."""
+    """All sentences and, for each system but the first, the sentences that it improved, if any."""
 
     training_words: int
     training_types: int
@@ -62,7 +62,7 @@ class FrequencyAnalysis:
     improved: tuple[SentenceGroup, ...]
 
     def groups(self) -> tuple[SentenceGroup, ...]:
-        """All groups, all sentences first."""
+        """Return all groups, beginning with all sentences."""
         return (self.all, *self.improved)
 
     def warnings(self) -> list[str]:
@@ -73,13 +73,13 @@ class FrequencyAnalysis:
 
 
 def distinct(sentences: Sequence[Sequence[str]], order: int) -> float:
-    """Distinct-n: types of n-grams per n-gram, within sentences."""
+    """Compute distinct-n: distinct n-grams per n-gram, within sentences."""
     grams = [tuple(words[start : start + order]) for words in sentences for start in range(len(words) - order + 1)]
     return len(set(grams)) / len(grams) if grams else float("nan")
 
 
 def word_use(name: str, lines: Sequence[str], training: Counter[str], rare_limit: int = RARE) -> WordUse:
-    """Diversity and training frequencies of one text."""
+    """Compute the diversity and training frequencies of one text."""
     sentences = [line.split() for line in lines]
     words = [word for sentence in sentences for word in sentence]
     frequencies: npt.NDArray[np.int64] = np.array([training[word] for word in words], dtype=np.int64)

@@ -1,6 +1,6 @@
-"""A small GRU language model. Imports torch, so import this module only where it is needed.
+"""A small GRU language model. Imports torch, so import it only where needed.
 
-One layer with tied embeddings, trained with Adam until the perplexity on held-out lines (every 20th) stops falling.
+One layer with tied embeddings, trained with Adam until the perplexity of held-out lines (every 20th) stops falling.
 Words seen once in training are replaced by `<unk>`.
 """
 
@@ -33,14 +33,14 @@ class GruNetwork(nn.Module):
         self.bias = nn.Parameter(torch.zeros(words))
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits (positions that are not padding, vocabulary) of the next words, for `ids` (sentences, positions)."""
+        """Compute next-word logits (non-padding positions, vocabulary) for `ids` (sentences, positions)."""
         states, _ = self.recurrent(self.dropout(self.embedding(ids[:, :-1])))
         kept: Tensor = self.dropout(states)[ids[:, 1:] != PAD]
         return kept @ self.embedding.weight.T + self.bias
 
 
 class NeuralModel:
-    """A language model of the lines given to its constructor; reproducible by its seed."""
+    """A language model trained on the lines given to its constructor; reproducible from its seed."""
 
     def __init__(self, lines: Sequence[str], size: int, epochs: int, seed: int) -> None:
         counts = Counter(word for line in lines for word in line.split())
@@ -56,11 +56,11 @@ class NeuralModel:
             self.train(training, held_out, epochs)
 
     def encode(self, line: str) -> list[int]:
-        """Word ids of a sentence, with begin and end."""
+        """Return the word ids of a sentence, with begin and end tokens."""
         return [BEGIN, *(self.ids.get(word, UNKNOWN) for word in line.split()), END]
 
     def train(self, training: list[list[int]], held_out: list[list[int]], epochs: int) -> None:
-        """Train, and keep the weights that are best on the held-out lines."""
+        """Train, and keep the weights that do best on the held-out lines."""
         optimizer = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE)
         best, best_weights = float("inf"), copy.deepcopy(self.network.state_dict())
         for _ in range(epochs):
@@ -79,25 +79,25 @@ class NeuralModel:
         self.network.load_state_dict(best_weights)
 
     def loss(self, group: Tensor) -> tuple[Tensor, int]:
-        """Summed negative log-likelihood and number of words of a batch."""
+        """Compute the summed negative log-likelihood and the number of words of a batch."""
         targets = group[:, 1:][group[:, 1:] != PAD]
         return nn.functional.cross_entropy(self.network(group), targets, reduction="sum"), len(targets)
 
     @torch.no_grad()
     def coded_perplexity(self, lines: list[list[int]]) -> float:
-        """Perplexity of sentences given as ids."""
+        """Compute the perplexity of sentences given as ids."""
         self.network.eval()
         losses = [self.loss(group) for group in batches(lines)]
         total = sum(loss.double() for loss, _ in losses)
         return float(torch.exp(torch.as_tensor(total) / sum(words for _, words in losses)))
 
     def perplexity(self, lines: Sequence[str]) -> float:
-        """Perplexity of sentences, including their ends."""
+        """Compute the perplexity of sentences, end tokens included."""
         return self.coded_perplexity([self.encode(line) for line in lines])
 
 
 def batches(lines: list[list[int]]) -> Iterator[Tensor]:
-    """Batches of sentences of similar length, padded at the end."""
+    """Yield batches of sentences of similar length, padded at the end."""
     ordered = sorted(lines, key=len)
     for start in range(0, len(ordered), BATCH):
         group = ordered[start : start + BATCH]

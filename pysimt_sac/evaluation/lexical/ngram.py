@@ -1,10 +1,10 @@
 """An n-gram language model with interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998).
 
 Counts are adjusted: n-grams of the highest order, and those that begin with `<s>`, keep their counts; the count of
-others is the number of different words before them. The discounts of counts 1, 2 and 3+ are estimated from the numbers
+others is the number of distinct words that precede them. Discounts of counts 1, 2 and 3+ are estimated from the numbers
 of n-grams with counts 1 to 4. The discounted mass goes to the next lower order, and from unigrams to the uniform
 distribution over the vocabulary: training words, `</s>` and one `<unk>`. Sentences begin with one `<s>`, which is never
-predicted. An empty line is a sentence, `<s> </s>`. No word of the training text may be `<s>`, `</s>` or `<unk>`. These
+predicted. An empty line is a sentence, `<s> </s>`. The training text must not contain `<s>`, `</s>` or `<unk>`. These
 are the conventions of KenLM's `lmplz`.
 """
 
@@ -24,7 +24,7 @@ Gram = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Perplexity:
-    """Perplexity of a text with `</s>`: of all words, and of the known ones only."""
+    """Perplexity of a text, `</s>` included: of all words, and of known words only."""
 
     all: float
     known: float
@@ -32,7 +32,7 @@ class Perplexity:
 
 @dataclass(frozen=True)
 class History:
-    """What follows a history: adjusted counts, their sum, and the interpolation weight of the lower order."""
+    """The words after a history: adjusted counts, their sum, and the interpolation weight of the lower order."""
 
     counts: dict[str, int]
     total: int
@@ -40,7 +40,7 @@ class History:
 
 
 class NgramModel:
-    """A language model of the lines given to its constructor."""
+    """A language model estimated from the lines given to its constructor."""
 
     def __init__(self, lines: Iterable[str], order: int = 3) -> None:
         if order < 1:
@@ -60,7 +60,7 @@ class NgramModel:
             self.histories.append(group_by_history(counts, self.discounts[-1]))
 
     def probability(self, word: str, history: Sequence[str]) -> float:
-        """P(word | history); all words that are not in the training text are the same `<unk>`."""
+        """Return P(word | history); all words that are not in the training text are the same `<unk>`."""
         probability = 1 / (len(self.vocabulary) + 1)  # + 1 for <unk>
         for length, (histories, discounts) in enumerate(zip(self.histories, self.discounts, strict=True)):
             if length > len(history):
@@ -74,14 +74,14 @@ class NgramModel:
         return probability
 
     def sentence_logs(self, line: str) -> Iterator[tuple[str, float]]:
-        """The words of a sentence and `</s>` with their log-probabilities."""
+        """Yield the words of a sentence and `</s>` with their log-probabilities."""
         words = [BEGIN, *line.split(), END]
         for place in range(1, len(words)):
             history = words[max(0, place - self.order + 1) : place]
             yield words[place], math.log(self.probability(words[place], history))
 
     def perplexity(self, lines: Iterable[str]) -> Perplexity:
-        """Perplexity of a text."""
+        """Compute the perplexity of a text."""
         logs = [pair for line in lines for pair in self.sentence_logs(line)]
         return Perplexity(
             all=mean_perplexity([log for _, log in logs]),
@@ -90,26 +90,26 @@ class NgramModel:
 
 
 def mean_perplexity(logs: Sequence[float]) -> float:
-    """Perplexity from log-probabilities."""
+    """Compute the perplexity from log-probabilities."""
     return math.exp(-math.fsum(logs) / len(logs)) if logs else float("nan")
 
 
 def raw_counts(lines: Iterable[str], order: int) -> list[Counter[Gram]]:
-    """Counts of n-grams for n from 1 to `order`."""
+    """Count n-grams for n from 1 to `order`."""
     counts: list[Counter[Gram]] = [Counter() for _ in range(order)]
     for number, line in enumerate(lines, 1):
         words = (BEGIN, *line.split(), END)
         for word in words[1:-1]:
             if word in (BEGIN, END, UNKNOWN):
-                what = f"line {number} of the training text has {word}, which is the language model's own"
-                raise UserError(what, todo=f"take it out: sed 's#{word}##g'")
+                what = f"line {number} of the training text has {word}, which the language model reserves"
+                raise UserError(what, todo=f"remove it: sed 's#{word}##g'")
         for length, own in enumerate(counts, 1):
             own.update(words[start : start + length] for start in range(len(words) - length + 1))
     return counts
 
 
 def adjusted_counts(raw: Sequence[Counter[Gram]]) -> list[dict[Gram, int]]:
-    """Kneser-Ney's adjusted counts, without the unigram `<s>`."""
+    """Compute Kneser-Ney's adjusted counts, without the unigram `<s>`."""
     adjusted: list[dict[Gram, int]] = []
     for length, own in enumerate(raw, 1):
         if length == len(raw):
@@ -123,7 +123,7 @@ def adjusted_counts(raw: Sequence[Counter[Gram]]) -> list[dict[Gram, int]]:
 
 
 def estimate_discounts(counts: Iterable[int]) -> tuple[float, float, float] | None:
-    """Discounts of counts 1, 2 and 3+; None if they cannot be estimated."""
+    """Estimate the discounts of counts 1, 2 and 3+; None if they cannot be estimated."""
     having = Counter(count for count in counts if count <= 4)
     if not all(having[count] for count in (1, 2, 3, 4)):
         return None
@@ -133,7 +133,7 @@ def estimate_discounts(counts: Iterable[int]) -> tuple[float, float, float] | No
 
 
 def group_by_history(counts: dict[Gram, int], discounts: tuple[float, float, float]) -> dict[Gram, History]:
-    """The n-grams of one order, grouped by all but their last word."""
+    """Group the n-grams of one order by their history, all but the last word."""
     grouped: dict[Gram, dict[str, int]] = defaultdict(dict)
     for gram, count in counts.items():
         grouped[gram[:-1]][gram[-1]] = count

@@ -1,1 +1,1 @@
-"""Human ranking: sampling sentences, the blind sheet and its key, scores."""
+"""Human ranking: sampling of sentences, the blind sheet and its key, scores."""

@@ -1,7 +1,7 @@
 """Sample sentences for human ranking, as in the paper.
 
-There are two groups of sentences. Those of the *rare* group have a source word seen once in training. Those of the
-*other* group have a word seen 10 times or more (up to 100 by default, which gives the paper's average of about 40),
+There are two groups of sentences. Those of the *rare* group contain a source word seen once in training. Those of the
+*other* group contain a word seen 10 times or more (up to 100 by default, which gives the paper's average of about 40),
 and the systems' hypotheses differ. Words are drawn without replacement, then a sentence for each, no sentence twice.
 """
 
@@ -31,7 +31,7 @@ class RankingOptions:
 
 @dataclass(frozen=True)
 class RankingItem:
-    """A sentence to rank. `order`: the systems in the order in which the sheet shows them."""
+    """A sentence to rank. `order`: the systems in the order of the sheet."""
 
     number: int
     group: str
@@ -42,14 +42,14 @@ class RankingItem:
 
 
 def is_word(token: str) -> bool:
-    """Whether a token has a letter."""
+    """Return whether a token contains a letter."""
     return any(character.isalpha() for character in token)
 
 
 def draw_items(
     training: Counter[str], sources: Sequence[str], outputs: Mapping[str, Sequence[str]], options: RankingOptions
 ) -> list[RankingItem]:
-    """Draw the sentences of both groups, in random order, with the systems in random order in each."""
+    """Draw the sentences of both groups; shuffle them, and the systems within each."""
     if len(outputs) < 2:
         raise UserError("a ranking needs at least two systems")
     for name, lines in outputs.items():
@@ -68,7 +68,7 @@ def draw_items(
                 places[OTHER][word].append(line)
     taken: set[int] = set()
     drawn = []
-    for group in GROUPS:  # rare words first: fewer sentences have one
+    for group in GROUPS:  # rare words first: fewer sentences contain one
         for word, line in draw_sentences(places[group], options.per_group, taken, random_state):
             order = list(outputs)
             random_state.shuffle(order)
@@ -83,7 +83,7 @@ def draw_items(
 def draw_sentences(
     places: dict[str, list[int]], wanted: int, taken: set[int], random_state: random.Random
 ) -> list[tuple[str, int]]:
-    """Draw up to `wanted` words with a sentence each that is not in `taken`, and add it there."""
+    """Draw up to `wanted` words, each with a sentence that is not in `taken`, and add the sentences to `taken`."""
     words = sorted(places)
     random_state.shuffle(words)
     found: list[tuple[str, int]] = []

@@ -1,8 +1,8 @@
 """Scores of human rankings, as in the paper.
 
-A system's score is the number of other systems that it is ranked better than or equal to, averaged over sentences; the
-same in percent of the other systems is `better_or_equal`. The judgements of a sentence by several annotators are
-averaged first, so every sentence has the same weight, however many annotators ranked it.
+A system's score is the number of other systems that it is ranked better than or equal to, averaged over sentences;
+`better_or_equal` is the same in percent of the other systems. Judgements of the same sentence are averaged first, so
+every sentence has the same weight, however many annotators ranked it.
 """
 
 import math
@@ -19,7 +19,7 @@ from pysimt_sac.evaluation.ranking.sample import GROUPS, RankingItem
 
 @dataclass(frozen=True)
 class Judgement:
-    """One annotator's ranks of the systems in one item, 1 is best; equal ranks are ties."""
+    """One annotator's ranks of the systems in one item; 1 is best, equal ranks are ties."""
 
     item: RankingItem
     ranks: dict[str, int]
@@ -27,7 +27,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class SystemRanking:
-    """One system in one group of sentences."""
+    """One system's results on one group of sentences."""
 
     system: str
     judgements: int
@@ -59,7 +59,7 @@ class RankingResult:
 
 
 def score_ranking(judgements: Sequence[Judgement]) -> RankingResult:
-    """Score all systems, in each group and in all."""
+    """Score all systems, on each group and on all sentences."""
     if not judgements:
         raise UserError("no sentence is ranked", todo="fill in the columns 'rank A', 'rank B', ...")
     members = {"all": list(judgements)}
@@ -97,7 +97,7 @@ def rank_system(system: str, judgements: Sequence[Judgement]) -> SystemRanking:
 
 
 def sentence_mean(judgements: Sequence[Judgement], values: Sequence[int]) -> float:
-    """The mean over sentences of the mean of each sentence's judgements; `values` has a value for each judgement."""
+    """Average `values`, one for each judgement, first within sentences, then over sentences."""
     by_sentence: dict[int, list[int]] = defaultdict(list)
     for judgement, value in zip(judgements, values, strict=True):
         by_sentence[judgement.item.number].append(value)
@@ -105,7 +105,7 @@ def sentence_mean(judgements: Sequence[Judgement], values: Sequence[int]) -> flo
 
 
 def rank_pair(group: str, first: str, second: str, judgements: Sequence[Judgement]) -> PairRanking:
-    """Compare two systems. For p, the annotators of a sentence have one vote together, their majority's."""
+    """Compare two systems. For p, each sentence has one vote, that of the majority of its annotators."""
     wins = losses = 0
     votes: Counter[int] = Counter()
     for judgement in judgements:
@@ -117,7 +117,7 @@ def rank_pair(group: str, first: str, second: str, judgements: Sequence[Judgemen
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """The two-sided p of a sign test."""
+    """Compute the two-sided p of a sign test."""
     trials = wins + losses
     tail = sum(math.comb(trials, count) for count in range(min(wins, losses) + 1))
     return min(1.0, float(Fraction(2 * tail, 2**trials)))

@@ -1,8 +1,8 @@
 """The files of a human ranking: a blind sheet for the annotator, and its key.
 
-The sheet is a CSV file for spreadsheet programs (UTF-8 with a byte-order mark). It names no system, and the order of
-systems changes from row to row; the key, a JSON file, has these orders. Spreadsheet programs save filled sheets with
-various separators and encodings, so only item numbers, the source's ASCII letters and ranks are read.
+The sheet is a CSV file for spreadsheet programs (UTF-8 with a byte-order mark). It does not name the systems, and their
+order changes from row to row; the key, a JSON file, records the orders. Spreadsheet programs save filled sheets with
+various separators and encodings, so only item numbers, the source's ASCII letters and ranks are read back.
 """
 
 import csv
@@ -47,12 +47,12 @@ def write_sheet(
 
 
 def escape_cell(cell: str) -> str:
-    """Keep a spreadsheet from evaluating a cell."""
+    """Escape a cell that a spreadsheet would evaluate."""
     return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
 
 
 def write_key(path: Path, items: Sequence[RankingItem], sources: Sequence[str], options: RankingOptions) -> None:
-    """Write which system is which."""
+    """Write the key: which system is which in each item."""
     rows = [
         {
             "item": item.number,
@@ -71,7 +71,7 @@ def write_key(path: Path, items: Sequence[RankingItem], sources: Sequence[str], 
 
 
 def read_key(path: Path) -> dict[int, tuple[RankingItem, str]]:
-    """The items of a key by number, with their source sentences."""
+    """Read the items of a key by number, with their source sentences."""
     try:
         content = json.loads("\n".join(read_lines(path, "key")))
         items = {}
@@ -86,7 +86,7 @@ def read_key(path: Path) -> dict[int, tuple[RankingItem, str]]:
 
 
 def read_judgements(path: Path, key: dict[int, tuple[RankingItem, str]]) -> tuple[list[Judgement], int]:
-    """The judgements of a filled sheet, and the number of rows without ranks."""
+    """Read the judgements of a filled sheet; also return the number of rows without ranks."""
     header, *rows = read_cells(path)
     columns = {name.strip().lower(): place for place, name in enumerate(header)}
     systems = len(next(iter(key.values()))[0].order) if key else 0
@@ -113,7 +113,7 @@ def read_judgements(path: Path, key: dict[int, tuple[RankingItem, str]]) -> tupl
 
 
 def read_cells(path: Path) -> list[list[str]]:
-    """The cells of a CSV file with commas, semicolons or tabs, in any of the usual encodings."""
+    """Read the cells of a CSV file with commas, semicolons or tabs, in any of the usual encodings."""
     require_file(path, "sheet")
     try:
         raw = path.read_bytes()
@@ -134,7 +134,7 @@ def read_cells(path: Path) -> list[list[str]]:
 
 
 def find_item(number: str, source: str, key: dict[int, tuple[RankingItem, str]], where: str) -> RankingItem:
-    """The key's item of a row, which must have the same source sentence."""
+    """Return the key's item for a row, which must have the same source sentence."""
     found = key.get(int(number)) if number.isdecimal() else None
     if found is None:
         raise UserError(f"the key has no item {number!r}", where, NOT_THIS_KEY)
@@ -145,12 +145,12 @@ def find_item(number: str, source: str, key: dict[int, tuple[RankingItem, str]],
 
 
 def plain_letters(text: str) -> str:
-    """The ASCII letters, which are the same in all encodings."""
+    """Return the ASCII letters, which are the same in all encodings."""
     return "".join(character for character in text if character.isascii() and character.isalpha())
 
 
 def parse_rank(cell: str, systems: int, where: str) -> int:
-    """A rank from 1 to the number of systems; a spreadsheet may have written it as 1.0."""
+    """Parse a rank from 1 to the number of systems; a spreadsheet may have written it as 1.0."""
     whole, _, rest = cell.replace(",", ".").partition(".")
     if not whole.isdecimal() or rest.strip("0") or not 1 <= int(whole) <= systems:
         raise UserError(f"{cell!r} is not a rank", where, f"give every translation a rank from 1 (best) to {systems}")
@@ -158,7 +158,7 @@ def parse_rank(cell: str, systems: int, where: str) -> int:
 
 
 def key_summary(items: Sequence[RankingItem]) -> dict[str, Any]:
-    """The number of sentences of each group, and the mean training frequency of their words."""
+    """Return the number of sentences of each group and the mean training frequency of their words."""
     summary = {}
     for group in dict.fromkeys(item.group for item in items):
         frequencies = [item.frequency for item in items if item.group == group]

@@ -1,7 +1,7 @@
-"""The figures of curves: validation, training, and the algorithms' diagnostics.
+"""Figures of training curves: validation, training, and the algorithms' diagnostics.
 
-Curves that cannot be compared have figures of their own: fine-tuning begins near its end where training from random
-weights began at nothing, and the loss of reinforcement is no likelihood.
+Curves that cannot be compared have separate figures: fine-tuning starts near its final level, training from random
+weights far below it, and a reinforcement loss is not a likelihood.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,12 @@ TITLES = {
 }
 LOSSES = {"train_LOSS", "epoch_LOSS"}
 SHOWN_TRAINING = {"train_LOSS"}
-MEANING_OF_REINFORCED = "each algorithm's own objective: compare a line with itself only"
+MEANING_OF_REINFORCED = "each algorithm's own objective: compare a line only with itself"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A curve of one run, the number of whose system decides on its style."""
+    """A curve of one run; the number of its system determines its style."""
 
     number: int
     system: str
@@ -34,7 +34,7 @@ class Line:
 
 
 def curve_figures(systems: Sequence[ReportSystem]) -> list[NamedFigure]:
-    """Figures in the order of the page: validation, training, diagnostics, and the folded rest."""
+    """Return the figures in the order of the page: validation, training, diagnostics, and the rest, collapsed."""
     names = dict.fromkeys(name for system in systems for run in system.runs for name in all_curves(run))
     validation = [name for name in names if name.startswith("val_")]
     training = [name for name in TITLES if name in names]
@@ -52,7 +52,7 @@ def curve_figures(systems: Sequence[ReportSystem]) -> list[NamedFigure]:
 
 
 def all_curves(run: RunFolder) -> dict[str, tuple[Point, ...]]:
-    """A run's curves, and the ratio of the norms of both terms' gradients."""
+    """Return a run's curves, and the ratio of the gradient norms of both terms."""
     reinforcement, likelihood = (dict(run.curves.get(f"rl_gradient_{term}", ())) for term in ("rl", "mle"))
     common = sorted(step for step in set(reinforcement) & set(likelihood) if likelihood[step] > 0)
     ratio = tuple((step, reinforcement[step] / likelihood[step]) for step in common)
@@ -60,7 +60,7 @@ def all_curves(run: RunFolder) -> dict[str, tuple[Point, ...]]:
 
 
 def name_figures(section: str, name: str, systems: Sequence[ReportSystem]) -> list[NamedFigure]:
-    """The figures of one curve: one for each kind of runs that must not share an axis."""
+    """Return the figures of one curve: one for each kind of run that must not share an axis."""
     lines = [
         Line(number, system.name, run, curves[name])
         for number, system in enumerate(systems)
@@ -79,14 +79,14 @@ def name_figures(section: str, name: str, systems: Sequence[ReportSystem]) -> li
 
 
 def kind_of_run(run: RunFolder, name: str) -> tuple[str, str]:
-    """What a run's curve must not be mixed with, in words: where it began, and of what kind its loss is."""
+    """Return the kind of a run for a curve: where it started and, for losses, the kind of its loss."""
     start = "fine-tuning" if run.fine_tuned else "from random weights"
     loss = "reinforcement" if run.reinforced else "likelihood"
     return start, loss if name in LOSSES else ""
 
 
 def curve_figure(section: str, name: str, lines: Sequence[Line], apart: str) -> NamedFigure:
-    """A figure with a line for each run; runs of a system share a style."""
+    """Make a figure with a line for each run; runs of a system share a style."""
     title = curve_title(name) + (f": {apart}" if apart else "")
     known = DIAGNOSTICS.get(name)
     note = known.note if known else meaning(name)
@@ -97,7 +97,7 @@ def curve_figure(section: str, name: str, lines: Sequence[Line], apart: str) -> 
 
 
 def curve_title(name: str) -> str:
-    """A curve's title."""
+    """Return a curve's title."""
     if name in DIAGNOSTICS:
         return DIAGNOSTICS[name].title
     if name in TITLES:
@@ -109,5 +109,5 @@ def curve_title(name: str) -> str:
 
 
 def curve_series(lines: Iterable[Line]) -> list[Series]:
-    """Lines with few enough points to draw."""
+    """Convert lines to series, thinned out for drawing."""
     return [Series(line.system, tuple(thin_out(line.points)), system_style(line.number)) for line in lines]

@@ -26,7 +26,7 @@ from pysimt_sac.evaluation.scoring.significance import Resampling
 
 @dataclass(frozen=True)
 class SetReport:
-    """The analyses of one test set; `browser` is the data for browsing translations."""
+    """The analyses of one test set; `browser` is the data of the browser of translations."""
 
     name: str
     sentences: int
@@ -49,7 +49,7 @@ class ReportData:
     provenance: Provenance | None = None
 
     def is_identical(self, number: int) -> bool:
-        """Whether a system has the baseline's hypotheses on every test set."""
+        """Return whether a system has the baseline's hypotheses on every test set."""
         name = self.systems[number]
         found = [
             system.against_baseline
@@ -60,7 +60,7 @@ class ReportData:
         return number > 0 and bool(found) and all(against and against.identical for against in found)
 
     def figures(self) -> list[NamedFigure]:
-        """All figures of the report."""
+        """Return all figures of the report."""
         return [*self.curves, *(figure for test_set in self.sets for figure in test_set.figures)]
 
 
@@ -109,7 +109,7 @@ def analyse_set(
 
 
 def browser_data(test_set: ReportSet, systems: Sequence[System], measure: str) -> dict[str, Any]:
-    """The systems' first runs with sentence scores and labels of ambiguous words."""
+    """Return the systems' first runs with sentence scores and labels of ambiguous words."""
     outputs = [system.runs[0] for system in systems]
     scores = sentence_scores(outputs, test_set.reference.lines, measure)
     return {
@@ -135,9 +135,9 @@ def browser_data(test_set: ReportSet, systems: Sequence[System], measure: str) -
 
 
 def frequency_figure(analysis: FrequencyAnalysis, group: SentenceGroup, systems: Sequence[str] = ()) -> Figure:
-    """The paper's figure for one group of sentences.
+    """Make the paper's figure for one group of sentences.
 
-    systems: all systems of the report, so that a system has the same style in all figures.
+    systems: all systems of the report, so that each has the same style in all figures.
     """
     names = systems or [text.name for text in analysis.all.texts[1:]]
     styles = {name: system_style(number) for number, name in enumerate(names)}

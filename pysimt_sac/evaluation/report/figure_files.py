@@ -1,4 +1,4 @@
-"""Figures as files: SVG, which needs nothing, and PNG by matplotlib."""
+"""Figures as files: SVG, without dependencies, and PNG with matplotlib."""
 
 import math
 from pathlib import Path
@@ -22,7 +22,7 @@ from pysimt_sac.files import atomic_write
 
 
 def standalone_svg(figure: Figure) -> str:
-    """An SVG file with title, legend and styles."""
+    """Return an SVG file with title, legend and styles."""
     style = (
         "text{font:12px sans-serif;fill:#222}.title{font-weight:bold}.line,.axis{fill:none;stroke-width:1.8}"
         ".axis{stroke:#444;stroke-width:1}.grid{stroke:#ddd}.guide{stroke:#999;stroke-dasharray:1 2}" + line_styles()
@@ -46,7 +46,7 @@ def standalone_svg(figure: Figure) -> str:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as .svg or .png, by the file's ending."""
+    """Write a figure as .svg or .png, depending on the file's suffix."""
     match path.suffix.lower():
         case ".svg":
             with atomic_write(path) as stream:
@@ -54,15 +54,15 @@ def save_figure(figure: Figure, path: Path) -> None:
         case ".png":
             save_png(figure, path)
         case _:
-            raise UserError("figures are written as .svg or .png", path, "choose one of these endings")
+            raise UserError("figures are written as .svg or .png", path, "choose one of these suffixes")
 
 
 def save_png(figure: Figure, path: Path) -> None:
-    """Draw with matplotlib."""
+    """Write a PNG with matplotlib."""
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
-        todo = "pip install 'pysimt_sac[figures]', or write an .svg, which needs nothing"
+        todo = "pip install 'pysimt_sac[figures]', or write an .svg, which does not need it"
         raise UserError("a PNG needs matplotlib, which is not installed", path, todo) from error
     canvas = Canvas(figsize=(7, 4.5), layout="constrained")
     axes = canvas.subplots()

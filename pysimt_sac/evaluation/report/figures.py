@@ -34,9 +34,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Figure:
-    """Lines in one chart. With `log_y`, the y axis is log(1 + y), which includes 0.
+    """A line chart. With `log_y`, the y axis is log(1 + y), which includes 0.
 
-    guide: a value worth comparing with, drawn as a thin line.
+    guide: a value to compare with, drawn as a thin line.
     """
 
     title: str
@@ -47,7 +47,7 @@ class Figure:
     guide: float | None = None
 
     def style_of(self, number: int) -> int:
-        """The style of a line, by default its number."""
+        """Return the style of a line, by default its number."""
         style = self.series[number].style
         return (number if style is None else style) % STYLES
 
@@ -64,12 +64,12 @@ class NamedFigure:
 
 
 def file_name(name: str) -> str:
-    """A safe file name."""
+    """Make a name safe as a file name."""
     return re.sub(r"[^\w-]+", "-", name)
 
 
 def system_style(number: int) -> int:
-    """The style of a system in all figures of a report."""
+    """Return the style of a system in all figures of a report."""
     return SYSTEM_STYLES[number % len(SYSTEM_STYLES)]
 
 
@@ -84,16 +84,16 @@ class Axis:
     log: bool = False
 
     def scaled(self, value: float) -> float:
-        """The value on the axis's scale."""
+        """Return the value on the axis's scale."""
         return math.log1p(value) if self.log else value
 
     def place(self, value: float) -> float:
-        """The coordinate of a value."""
+        """Return the coordinate of a value."""
         low, high = self.scaled(self.low), self.scaled(self.high)
         return self.start + (self.scaled(value) - low) / (high - low) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Round values within the axis."""
+        """Return round values within the axis's range."""
         if self.log:
             powers = [0.0, *(10.0**power for power in range(0, 13))]
             return [value for value in powers if self.low <= value <= self.high]
@@ -102,22 +102,22 @@ class Axis:
         return [number * step for number in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
     def labels(self) -> list[tuple[str, float]]:
-        """Ticks as text, and their coordinates."""
+        """Return the ticks as text with their coordinates."""
         ticks = self.ticks()
         texts = [number_label(tick) for tick in ticks] if self.log else tick_labels(ticks)
         return [(text, self.place(tick)) for text, tick in zip(texts, ticks, strict=True)]
 
 
 def round_step(step: float) -> float:
-    """The smallest 1, 2 or 5 times a power of ten that is not below `step`."""
+    """Return the smallest 1, 2 or 5 times a power of ten that is not below `step`."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * (1 - 1e-9))
 
 
 def make_axis(values: Iterable[float], start: float, end: float, log: bool = False, margin: float = 0.0) -> Axis:
-    """An axis that includes all values.
+    """Make an axis that includes all values.
 
-    margin: free space at both ends, in parts of their range.
+    margin: space at both ends, as a fraction of the range.
     """
     found = list(values)
     low, high = (min(found), max(found)) if found else (0.0, 1.0)
@@ -132,12 +132,12 @@ def make_axis(values: Iterable[float], start: float, end: float, log: bool = Fal
 
 
 def finite(points: Iterable[Point]) -> list[Point]:
-    """Points without NaN and infinities."""
+    """Drop points with NaN or infinity."""
     return [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
 
 
 def number_label(value: float) -> str:
-    """A short number: 0.001, 12.5, 30k."""
+    """Format a number briefly: 0.001, 12.5, 30k."""
     if value == 0:
         return "0"
     if abs(value) >= 1e6:
@@ -148,7 +148,7 @@ def number_label(value: float) -> str:
 
 
 def tick_labels(ticks: Sequence[float]) -> list[str]:
-    """Numbers with as many decimals as tell them apart: 86.95, 87.00, 87.05."""
+    """Format numbers with enough decimals to distinguish them: 86.95, 87.00, 87.05."""
     step = min((abs(second - first) for first, second in pairwise(ticks)), default=0.0)
     largest = max(map(abs, ticks), default=0.0)
     if not step or step < 1e-6:
@@ -159,7 +159,7 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
 
 
 def thin_out(points: Sequence[Point], most: int = 400) -> list[Point]:
-    """Reduce to about `most` points: the lowest and the highest of each interval."""
+    """Reduce to about `most` points: the lowest and highest of each interval."""
     if len(points) <= most:
         return list(points)
     size = math.ceil(2 * len(points) / most)
@@ -172,7 +172,7 @@ def thin_out(points: Sequence[Point], most: int = 400) -> list[Point]:
 
 
 def tag(name: str, text: str = "", **attributes: object) -> str:
-    """An escaped element; underscores in attribute names become hyphens, numbers are rounded."""
+    """Return an escaped element; underscores in attribute names become hyphens, floats are rounded."""
     shown = {
         key.rstrip("_").replace("_", "-"): f"{value:.1f}" if isinstance(value, float) else html.escape(str(value))
         for key, value in attributes.items()
@@ -182,7 +182,7 @@ def tag(name: str, text: str = "", **attributes: object) -> str:
 
 
 def svg(figure: Figure) -> str:
-    """The figure as an SVG element, to be styled by the page."""
+    """Return the figure as an SVG element, to be styled by the page."""
     drawn = [(figure.style_of(number), finite(line.points)) for number, line in enumerate(figure.series)]
     x_axis = make_axis([0.0, *(x for _, points in drawn for x, _ in points)], LEFT, WIDTH - RIGHT)
     heights = [y for _, points in drawn for _, y in points]
@@ -196,7 +196,7 @@ def svg(figure: Figure) -> str:
         *(line_across("guide", y_axis.place(value)) for value in guide),
     ]
     for line, (style, points) in zip(figure.series, drawn, strict=True):
-        # What a pointer shows: the values themselves, since places are rounded.
+        # For the tooltip: the values themselves, since coordinates are rounded.
         shown = {"data_name": line.name, "data_values": " ".join(f"{x:.7g},{y:.5g}" for x, y in points)}
         if len(points) == 1:
             (x, y), *_ = points
@@ -208,12 +208,12 @@ def svg(figure: Figure) -> str:
 
 
 def line_across(look: str, place: float) -> str:
-    """A horizontal line through the whole chart."""
+    """Return a horizontal line across the whole chart."""
     return tag("line", class_=look, x1=LEFT, x2=WIDTH - RIGHT, y1=place, y2=place)
 
 
 def frame(figure: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
-    """Axes, ticks and labels."""
+    """Return axes, ticks and labels."""
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     parts = []
     for label, place in y_axis.labels():
@@ -230,7 +230,7 @@ def frame(figure: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
 
 
 def line_styles() -> str:
-    """CSS of all line styles."""
+    """Return the CSS of all line styles."""
     rules = []
     for number, (colour, dash) in enumerate(zip(COLOURS, DASHES, strict=True)):
         rules.append(f".s{number}{{stroke:{colour}{f';stroke-dasharray:{dash}' if dash else ''}}}")

@@ -12,7 +12,7 @@ from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
 from pysimt_sac.evaluation.scoring.texts import NamedText, check_lengths, check_runs, check_texts, read_text
 from pysimt_sac.files import kind_of, stream_lines
 
-PIECE_JOINERS = ("de-spm", "de-segment", "c2w")  # would join the words of a text that is not in pieces
+PIECE_JOINERS = ("de-spm", "de-segment", "c2w")  # would join the words of a text without subword units
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class ReportRequest:
 
     runs: (system, run folder); several runs of one system have the same name; outputs: hypothesis files by
     (system, split), instead of those in run folders; sources, references, ambiguous: files by split, instead of those
-    of the first run's configuration; training: the training text, target side; search: gs, beam6, ...; data: the folder
-    that the files of the runs' configurations are in now, if they have moved
+    of the first run's configuration; training: the training text, target side; search: gs, beam6, ...; data: the
+    current folder of the files in the runs' configurations, if they have moved.
     """
 
     runs: tuple[tuple[str, Path], ...] = ()
@@ -96,7 +96,7 @@ def gather(request: ReportRequest) -> ReportInput:
 
 
 def read_systems(request: ReportRequest) -> list[ReportSystem]:
-    """The systems in the order of the request, those with runs first."""
+    """Read the systems in the order of the request, those with run folders first."""
     names = dict.fromkeys([*(name for name, _ in request.runs), *(name for name, _ in request.outputs)])
     return [
         ReportSystem(
@@ -107,7 +107,7 @@ def read_systems(request: ReportRequest) -> list[ReportSystem]:
 
 
 def output_paths(system: ReportSystem, request: ReportRequest) -> dict[str, list[Path]]:
-    """A system's hypothesis files by split: the user's, or else those of its run folders."""
+    """Return a system's hypothesis files by split: the user's, or else those of its run folders."""
     found: dict[str, list[Path]] = {}
     for run in system.runs:
         for split, path in run.outputs.items():
@@ -125,7 +125,7 @@ def read_set(
     first_run: RunFolder | None,
     warnings: list[str],
 ) -> ReportSet | None:
-    """Read a test set; by default with source and reference of the first run's configuration."""
+    """Read a test set, by default with the source and reference of the first run's configuration."""
     files = first_run.splits.get(split) if first_run else None
     source_path = request.sources.get(split) or (files.source if files else None)
     reference_path = request.references.get(split)
@@ -141,7 +141,7 @@ def read_set(
         (source_path, request.sources, "--src"),
     ):
         if split not in given and not kind_of(path):
-            todo = f"if the data has moved, say where it is now: --data FOLDER, or {option} {split}=FILE"
+            todo = f"if the data has moved, give its new location: --data FOLDER, or {option} {split}=FILE"
             raise UserError("no such file", path, todo)
     reference = read_text(reference_path, "reference")
     reference = NamedText(reference.name, tuple(filters(reference.lines)), reference.path)
@@ -154,7 +154,7 @@ def read_set(
 
 
 def read_ambiguous(split: str, request: ReportRequest, source_path: Path, source: NamedText) -> tuple[Case, ...]:
-    """The ambiguous words: the user's list, or `SPLIT.mlt.tsv` in the source's folder, or none."""
+    """Read the ambiguous words: the user's list, or `SPLIT.mlt.tsv` in the source's folder, or none."""
     path = request.ambiguous.get(split)
     if path is None:
         path = source_path.parent / f"{split}.mlt.tsv"
@@ -169,7 +169,7 @@ def read_ambiguous(split: str, request: ReportRequest, source_path: Path, source
 
 
 def training_words(request: ReportRequest, first_run: RunFolder | None, warnings: list[str]) -> Counter[str] | None:
-    """Word counts of the training text's target side, after the run's filters; a text from the user is in words."""
+    """Count the words of the training text's target side, after the run's filters; a text from the user is in words."""
     filters = first_run.filters if first_run else FilterChain([])
     path = request.training
     if path is not None:

@@ -21,15 +21,15 @@ LATEX_ESCAPES = str.maketrans(
     }
 )
 
-LONG_WORD = re.compile(r"[^\s<>]{14,}")  # such as a file's name: it may be wrapped after some signs
-NOTHING = ("", "-")  # cells that a phone leaves out
+LONG_WORD = re.compile(r"[^\s<>]{14,}")  # such as a file name: may be wrapped after _, / and -
+NOTHING = ("", "-")  # cells that are hidden on phones
 
 
 @dataclass(frozen=True)
 class Table:
     """A table. The first `left` columns are left-aligned; there is a rule before each row in `rules`.
 
-    words: further columns that hold words, not figures: left-aligned and wrapped in HTML.
+    words: further columns that contain words, not numbers: left-aligned and wrapped in HTML.
     """
 
     header: tuple[str, ...]
@@ -45,7 +45,7 @@ class Table:
 def best_cells(
     values: Sequence[Sequence[float | None]], higher_is_better: Sequence[bool]
 ) -> frozenset[tuple[int, int]]:
-    """Row and column of the best values of each column, ties included."""
+    """Return the row and column of each column's best values, ties included."""
     found = set()
     for column, higher in enumerate(higher_is_better):
         numbers = {row: value for row, line in enumerate(values) if (value := line[column]) is not None}
@@ -56,12 +56,12 @@ def best_cells(
 
 
 def render(table: Table, style: str) -> str:
-    """The table in one of FORMATS."""
+    """Render the table in one of FORMATS."""
     return {"text": as_text, "markdown": as_markdown, "latex": as_latex}[style](table)
 
 
 def as_text(table: Table) -> str:
-    """Aligned columns."""
+    """Render as aligned columns."""
     widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
@@ -83,7 +83,7 @@ def as_text(table: Table) -> str:
 
 
 def marked_cells(table: Table, row: int, escape_text: Callable[[str], str], bold: str) -> list[str]:
-    """A row's cells, escaped and in bold where the table says so, except for stars."""
+    """Return a row's cells, escaped, and in bold where the table says so, except for stars."""
     cells = []
     for column, cell in enumerate(table.rows[row]):
         text, stars = split_stars(cell)
@@ -93,7 +93,7 @@ def marked_cells(table: Table, row: int, escape_text: Callable[[str], str], bold
 
 
 def as_markdown(table: Table) -> str:
-    """A pipe table."""
+    """Render as a pipe table."""
 
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cells) + " |"
@@ -110,7 +110,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_latex(table: Table) -> str:
-    """A `table` with a booktabs `tabular`; title and notes become the caption."""
+    """Render as a `table` with a booktabs `tabular`; title and notes become the caption."""
 
     def line(cells: Iterable[str]) -> str:
         return " & ".join(cells) + r" \\"
@@ -136,10 +136,10 @@ def as_latex(table: Table) -> str:
 
 
 def as_html(table: Table, caption: str, heading: Callable[[str], str] = escape) -> str:
-    """A table without title and notes; `heading` renders the first cell of a row.
+    """Render without title and notes; `heading` renders the first cell of a row.
 
-    Cells know their column's name: on a phone, where rows are paragraphs, it stands before them. The roles keep the
-    table one for assistive technology in that layout, too.
+    Cells carry their column's name, which precedes them on phones, where rows are paragraphs. The roles keep it a table
+    for assistive technology in that layout, too.
     """
     top = "".join(html_cell(table, column, escape(cell), is_top=True) for column, cell in enumerate(table.header))
     body = []
@@ -156,7 +156,7 @@ def as_html(table: Table, caption: str, heading: Callable[[str], str] = escape) 
 
 
 def html_cell(table: Table, column: int, cell: str, is_top: bool = False) -> str:
-    """A cell, or the heading of a row or column."""
+    """Render a cell, or the heading of a row or column."""
     is_text, is_wrapped = column < table.left or column in table.words, column in table.words and not is_top
     names = {"left": is_text, "words": is_wrapped, "none": cell in NOTHING}
     look = " ".join(name for name, applies in names.items() if applies)
@@ -172,7 +172,7 @@ def html_cell(table: Table, column: int, cell: str, is_top: bool = False) -> str
 
 
 def split_stars(cell: str) -> tuple[str, str]:
-    """Split the stars of significance off the end of a cell."""
+    """Split the significance stars off the end of a cell."""
     text = cell.rstrip("* ")
     return text, cell[len(text) :].strip()
 

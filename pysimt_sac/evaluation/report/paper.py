@@ -1,7 +1,7 @@
 """The results tables of the paper.
 
-The figures are in `paper_figures.json`: for each table its metrics and, for each group of rows and each system, the
-figures of a row from left to right, with the paper's star for a significant difference from MLE.
+The numbers are in `paper_figures.json`: for each table its metrics and, for each group of rows and each system, the
+numbers of a row from left to right, with the paper's star for a significant difference from MLE.
 """
 
 import json
@@ -15,7 +15,7 @@ LOWER_IS_BETTER = ("TER",)
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure, whether it differs significantly from the baseline's, and its standard deviation over runs."""
+    """A number, whether it differs significantly from the baseline's, and its standard deviation over runs."""
 
     value: float
     significant: bool = False
@@ -33,17 +33,17 @@ class PaperTable:
     groups: dict[str, dict[str, tuple[Cell | None, ...]]]
 
     def columns(self) -> list[tuple[str, str]]:
-        """Test set and metric of each column."""
+        """Return the test set and metric of each column."""
         return [(test_set, metric) for test_set in self.sets for metric in self.metrics]
 
 
 def parse_cell(text: str) -> Cell | None:
-    """Parse `59.4*`, a significant 59.4, or `-`, no figure."""
+    """Parse `59.4*`, a significant 59.4, or `-`, no number."""
     return None if text == "-" else Cell(float(text.rstrip("*")), significant=text.endswith("*"))
 
 
 def paper_tables() -> dict[str, PaperTable]:
-    """All tables by key."""
+    """Return all tables by key."""
     content = json.loads(resources.files("pysimt_sac.evaluation.report").joinpath(FIGURES).read_text(encoding="utf-8"))
     tables = {}
     for key, table in content.items():

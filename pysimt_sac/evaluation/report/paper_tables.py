@@ -1,7 +1,7 @@
 """The paper's tables with the user's own runs added.
 
-Own rows have the average over runs, the standard deviation over runs, and a star if the difference from the own
-baseline is significant, as computed by `compare` and `lexical`.
+The user's rows have the average over runs, the standard deviation over runs, and a star if the difference from the
+user's baseline is significant, as computed by `compare` and `lexical`.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ ALIASES = {"sacunsup": "sacunsuper", "sacunsupervised": "sacunsuper", "sacsup": 
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of a filled table; `runs` is 0 in the paper's rows."""
+    """A row of a filled table; `runs` is 0 for the paper's rows."""
 
     group: str
     system: str
@@ -59,7 +59,7 @@ class Filler:
     used_metrics: set[str] = field(default_factory=set)
 
     def fill(self, table: PaperTable) -> FilledTable:
-        """Add own rows to a table."""
+        """Add the user's rows to a table."""
         self.used_metrics.clear()
         rows: list[TableRow] = []
         for group, systems in table.groups.items():
@@ -79,7 +79,7 @@ class Filler:
         )
 
     def own_rows(self, table: PaperTable, group: str) -> list[TableRow]:
-        """A row for each own system in a group of a table."""
+        """Return a row for each of the user's systems in a group of a table."""
         runs = self.own_section(table, group)
         if runs is None:
             return []
@@ -93,13 +93,13 @@ class Filler:
         return [TableRow(group, name, counts[name], tuple(cells[name])) for name in runs.systems]
 
     def own_section(self, table: PaperTable, group: str) -> RunsSection | None:
-        """The section of the runs file that fills a group of a table, if there is any."""
+        """Return the section of the runs file that fills a group of a table, if any."""
         runs = self.runs_file.sections.get(section_of(table.key, group))
         is_usable = runs and runs.systems and (runs.ambiguous or table.key not in NEED_AMBIGUOUS)
         return runs if is_usable else None
 
     def measure(self, key: str, group: str, runs: RunsSection, test_set: str) -> dict[str, Cells]:
-        """The cells of every system on one test set."""
+        """Compute the cells of every system on one test set."""
         texts = self.read_texts(runs, test_set)
         if not texts:
             return {}
@@ -115,11 +115,11 @@ class Filler:
         else:
             kept = sorted({case.line for case in cases}) or list(range(len(reference.lines)))
             parts = self.score(systems, reference, kept, no_unknown=group == "noUNK")
-        # Without hypotheses of the baseline there is no significance test.
+        # Without the baseline's hypotheses there is no significance test.
         return cells_by_system(parts, tested=systems[0].name == baseline)
 
     def read_texts(self, runs: RunsSection, test_set: str) -> dict[str, list[NamedText]]:
-        """The hypotheses of a test set; a missing file leaves its cell empty."""
+        """Read the hypotheses of a test set; missing files are left out with a warning."""
         texts = {}
         for name, patterns in runs.systems.items():
             files, missing = find_runs(patterns, test_set)
@@ -131,7 +131,7 @@ class Filler:
     def score(
         self, systems: list[System], reference: NamedText, kept: list[int], no_unknown: bool
     ) -> tuple[MetricComparison, ...]:
-        """BLEU, METEOR and TER of the sentences `kept`."""
+        """Compare BLEU, METEOR and TER on the sentences `kept`."""
         language = guess_language(reference.path) if reference.path else None
         choice = choose_metrics(("bleu", "meteor", "ter"), language=language, meteor_jar=self.meteor_jar)
         self.warn(choice.missing)
@@ -145,7 +145,7 @@ class Filler:
         self.warnings += [message for message in messages if message not in self.warnings]
 
     def notes(self, table: PaperTable) -> list[str]:
-        """The notes below a table."""
+        """Return the notes below a table."""
         own = {group: self.own_section(table, group) for group in table.groups}
         stars = own_stars({group: baseline_of(runs.systems) for group, runs in own.items() if runs})
         notes = [f"* p <= {SIGNIFICANT} against MLE{stars}; ± standard deviation of the runs."]
@@ -159,25 +159,25 @@ class Filler:
 
 
 def section_of(key: str, group: str) -> tuple[str, str]:
-    """The section of the runs file for a group of a table."""
+    """Return the section of the runs file for a group of a table."""
     if key.startswith("iwslt"):
         return key, "de-en"
     return "multi30k", group
 
 
 def same_system(own: str, papers: str) -> bool:
-    """Whether a system's name is the paper's, in any spelling."""
+    """Return whether a system's name is the paper's, in any spelling."""
     plain = ["".join(filter(str.isalnum, name.lower())) for name in (own, papers)]
     return ALIASES.get(plain[0], plain[0]) == plain[1]
 
 
 def baseline_of(systems: Iterable[str]) -> str:
-    """The baseline of significance tests: MLE, or else the first system."""
+    """Return the baseline of significance tests: MLE, or else the first system."""
     return min(systems, key=lambda name: not same_system(name, BASELINE))
 
 
 def own_stars(baselines: dict[str, str]) -> str:
-    """What the stars of own rows are against, by the baseline of each group that has such rows."""
+    """Name the baselines behind the stars of the user's rows, given each group's baseline."""
     named = {group: BASELINE if same_system(name, BASELINE) else name for group, name in baselines.items()}
     against = [f"{group} against your {name}" for group, name in named.items()]
     if len(set(named.values())) == 1:
@@ -186,7 +186,7 @@ def own_stars(baselines: dict[str, str]) -> str:
 
 
 def count_runs(name: str, patterns: list[str], sets: Sequence[str], where: str) -> int:
-    """The number of runs of a system: the same on all test sets, but for those that it has no output of at all."""
+    """Count a system's runs; all test sets must have the same number, except those without any output."""
     found = {for_set("{set}", test_set): len(find_runs(patterns, test_set)[0]) for test_set in sets}
     counts = set(found.values()) - {0}
     if not counts:
@@ -199,13 +199,13 @@ def count_runs(name: str, patterns: list[str], sets: Sequence[str], where: str) 
 
 
 def cells_by_system(parts: Sequence[MetricComparison], tested: bool) -> dict[str, Cells]:
-    """The cells of a comparison by system and metric."""
+    """Return the cells of a comparison by system and metric."""
     cells: dict[str, Cells] = defaultdict(dict)
     for part in parts:
         for system in part.systems:
             found = system.against_baseline
             significant = tested and found is not None and not found.identical and found.p <= SIGNIFICANT
-            # The column of METEOR (exact stem) is METEOR; a note says what differs.
+            # METEOR (exact stem) goes into the METEOR column; a note explains the difference.
             cells[system.system][part.metric.split()[0]] = Cell(system.average, significant, system.s_test)
     for own in cells.values():
         if "LTA" in own:
@@ -214,7 +214,7 @@ def cells_by_system(parts: Sequence[MetricComparison], tested: bool) -> dict[str
 
 
 def show_cell(cell: Cell | None, decimals: int) -> str:
-    """`38.1±0.2*`, or a dash."""
+    """Format a cell: `38.1±0.2*`, or a dash."""
     if cell is None:
         return "-"
     spread = "" if cell.spread is None else f"±{cell.spread:.{decimals}f}"
@@ -222,7 +222,7 @@ def show_cell(cell: Cell | None, decimals: int) -> str:
 
 
 def as_table(filled: FilledTable) -> Table:
-    """The table to show; the best figures are bold, separately in the paper's rows and in own rows."""
+    """Return the table to show, with the best numbers in bold, separately for the paper's and the user's rows."""
     decimals = 2 if filled.key.startswith("lexical") else 1
     rows: list[tuple[str, ...]] = []
     rules, bold = set(), set()
@@ -250,5 +250,5 @@ def as_table(filled: FilledTable) -> Table:
 
 
 def shown_value(cell: Cell | None, decimals: int) -> float | None:
-    """A figure rounded as it is shown, so that ties are bold together."""
+    """Round a number as shown, so that ties are all in bold."""
     return None if cell is None else round(cell.value, decimals)

@@ -1,4 +1,4 @@
-"""Where the systems of a report come from: runs, checkpoints, warnings, and how their configurations differ."""
+"""Provenance of a report's systems: runs, checkpoints, warnings, and differences between configurations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,19 +10,20 @@ from pysimt_sac.evaluation.report.layout import Table
 from pysimt_sac.evaluation.report.run_folder import RunFolder
 
 RUN_HEADER = (
-    "system", "run", "model", "seed", "starts from", "checkpoint", "of update", "validation", "trained",
+    "system", "run", "model", "seed", "starts from", "checkpoint", "at update", "validation", "trained",
 )  # fmt: skip
 UNKNOWN = "not recorded"
-# The table of runs has these, and places on a disk are not what makes a difference.
+# Settings that are in the table of runs, and paths on disk, which make no difference.
 LEFT_OUT = {"seed", "model_type", "pretrained_file", "save_path", "tensorboard_dir"}
 SECTIONS = ("train", "model", "data", "vocabulary")
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """The runs, the software that trained them, the warnings of their logs by system and run, and their settings.
+    """The runs, the software that trained them, the warnings in their logs by system and run, and their settings.
 
-    differing: what systems have set differently; defaults: what only some models know, and no configuration sets.
+    differing: settings that differ between systems; defaults: settings that only some models have and no configuration
+    sets.
     """
 
     runs: Table
@@ -33,14 +34,14 @@ class Provenance:
 
 
 def find_provenance(systems: Sequence[ReportSystem]) -> Provenance | None:
-    """The provenance of all systems that have runs."""
+    """Collect the provenance of all systems that have runs."""
     known = [system for system in systems if system.runs]
     if not known:
         return None
     runs = [(system.name, name, run) for system in known for name, run in named_runs(system)]
     rows = tuple(run_row(*run) for run in runs)
     firsts = {number for number, row in enumerate(rows) if number == 0 or row[0] != rows[number - 1][0]}
-    words = frozenset(set(range(1, len(RUN_HEADER))) - {RUN_HEADER.index("of update"), RUN_HEADER.index("trained")})
+    words = frozenset(set(range(1, len(RUN_HEADER))) - {RUN_HEADER.index("at update"), RUN_HEADER.index("trained")})
     named = {f"{system} ({name})": run for system, name, run in runs}
     used = {name: run.log.software.removeprefix("embedded engine of ") or UNKNOWN for name, run in named.items()}
     software = {each: tuple(name for name, own in used.items() if own == each) for each in used.values()}
@@ -51,7 +52,7 @@ def find_provenance(systems: Sequence[ReportSystem]) -> Provenance | None:
 
 
 def named_runs(system: ReportSystem) -> list[tuple[str, RunFolder]]:
-    """A system's runs, named by the last parts of their folders, as few as tell them apart."""
+    """Name a system's runs by the last parts of their folders, as many as needed to distinguish them."""
     paths = [run.path.resolve() for run in system.runs]
     names: list[str] = []
     for length in range(1, max(len(path.parts) for path in paths) + 1):
@@ -62,7 +63,7 @@ def named_runs(system: ReportSystem) -> list[tuple[str, RunFolder]]:
 
 
 def run_row(system: str, name: str, run: RunFolder) -> tuple[str, ...]:
-    """A run's origin; what old logs do not tell is called that."""
+    """Return a run's row; what old logs do not contain is shown as not recorded."""
     train, log = run.options.get("train", {}), run.log
     last = max((step for points in run.curves.values() for step, _ in points), default=None)
     update = run.history.get("uctr")
@@ -84,7 +85,7 @@ def run_row(system: str, name: str, run: RunFolder) -> tuple[str, ...]:
 
 
 def compare_settings(systems: Sequence[ReportSystem]) -> tuple[Table | None, Table | None]:
-    """The settings that differ between systems; and those that only some models have, all at their defaults."""
+    """Return the settings that differ between systems, and those that only some models have, at their defaults."""
     found = [[settings(run.options) for run in system.runs] for system in systems]
     written = {name for system in systems for run in system.runs for name in run.written}
     names = dict.fromkeys(name for runs in found for own in runs for name in own)
@@ -104,12 +105,12 @@ def compare_settings(systems: Sequence[ReportSystem]) -> tuple[Table | None, Tab
 
 
 def is_part(name: str, key: str) -> bool:
-    """Whether a setting is a key of a configuration, or inside of its value."""
+    """Return whether a setting is a key of a configuration or nested in its value."""
     return name == key or name.startswith(f"{key}.")
 
 
 def settings(options: Mapping[str, Any]) -> dict[str, str]:
-    """All settings as text by `section.key`; dictionaries key by key."""
+    """Return all settings as text by `section.key`; dictionaries key by key."""
     found = {}
     for section in SECTIONS:
         for key, value in options.get(section, {}).items():
@@ -120,7 +121,7 @@ def settings(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shorten(value: Any) -> str:
-    """A value as text; of a path only what tells it from others, not where somebody keeps it."""
+    """Format a value as text; an absolute path is cut to its last two parts, to keep local folders private."""
     if isinstance(value, list | tuple):
         return ", ".join(map(shorten, value)) or "none"
     text = str(value)

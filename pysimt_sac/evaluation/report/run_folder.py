@@ -1,4 +1,4 @@
-"""Read a run's folder: curves, translations, and the files of its configuration.
+"""Read a run folder: curves, translations, and the files of its configuration.
 
 Translations are found by name: `pysimt translate -o RUN/out` writes `RUN/out.SPLIT.beam6[.raw]`. The configuration is
 read from a checkpoint.
@@ -35,10 +35,10 @@ class SplitFiles:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run: the files of its configuration, its hypotheses by split, its curves by name, and where they come from.
+    """A run: the files of its configuration, its hypotheses by split, its curves by name, and their provenance.
 
-    options: its configuration; written: the keys that its file sets, as `section.key`; checkpoint: the best one, which
-    `translate` uses, with its history under pysimt's names.
+    options: its configuration; written: the keys set in its configuration file, as `section.key`; checkpoint: the best
+    one, which `translate` uses; history: that checkpoint's, under pysimt's names.
     """
 
     path: Path
@@ -54,20 +54,20 @@ class RunFolder:
 
     @property
     def fine_tuned(self) -> bool:
-        """Whether it began with the weights of another run."""
+        """Whether it started from the weights of another run."""
         return bool(self.options.get("train", {}).get("pretrained_file"))
 
     @property
     def reinforced(self) -> bool:
-        """Whether its algorithm rolled out hypotheses, so that its loss is not a likelihood."""
+        """Whether its algorithm uses rollouts, so that its loss is not a likelihood."""
         return any(name.startswith("rl_") for name in self.curves)
 
 
 def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolder:
-    """Read a run's folder.
+    """Read a run folder.
 
-    search: gs, beam6, ...: which of several translations of a split; data: where the files of its configuration are
-    now, if they have moved.
+    search: which of several translations of a split: gs, beam6, ...; data: the current folder of the files in its
+    configuration, if they have moved.
     """
     if not path.is_dir():
         raise UserError("no such run folder", path, "training writes SAVE_PATH/CONFNAME[-SUFFIX]")
@@ -101,7 +101,7 @@ def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolde
 
 
 def newest_checkpoint(folder: Path) -> Path:
-    """The newest checkpoint of a folder."""
+    """Return the newest checkpoint of a folder."""
     found = sorted(folder.glob("*.ckpt"), key=lambda path: path.stat().st_mtime if path.exists() else 0.0)
     if not found or not found[-1].is_file():
         raise UserError("has no checkpoint", folder, "is it the folder of a trained run?")
@@ -109,7 +109,7 @@ def newest_checkpoint(folder: Path) -> Path:
 
 
 def best_checkpoint(folder: Path, newest: Path) -> Path:
-    """The checkpoint that `translate` uses, or the newest if none is the best."""
+    """Return the checkpoint that `translate` uses, or the newest if there is no best one."""
     from pysimt_sac.engine.decoding.translation import checkpoint_to_use  # importing torch is slow
 
     try:
@@ -119,14 +119,14 @@ def best_checkpoint(folder: Path, newest: Path) -> Path:
 
 
 def load_content(path: Path) -> "Checkpoint":
-    """A checkpoint."""
+    """Load a checkpoint."""
     from pysimt_sac.engine.checkpoint import load_checkpoint
 
     return load_checkpoint(path)
 
 
 def written_keys(path: Path) -> frozenset[str]:
-    """The keys that a run's configuration file sets; none if there is no such file."""
+    """Return the keys set in a run's configuration file; none if there is no such file."""
     parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read_string("\n".join(read_lines(path, "configuration")) if path.is_file() else "")
@@ -136,7 +136,7 @@ def written_keys(path: Path) -> frozenset[str]:
 
 
 def moved_data(options: dict[str, Any], folder: Path, run: Path) -> dict[str, Any]:
-    """The section `[data]` with the files that are now below a folder."""
+    """Return the section `[data]` with the files found below a folder."""
     from pysimt_sac.engine.data.moved_files import relocated  # importing torch is slow
 
     found = {key: files for key, files in relocated(options, folder)["data"].items() if files}
@@ -147,7 +147,7 @@ def moved_data(options: dict[str, Any], folder: Path, run: Path) -> dict[str, An
 
 
 def read_curves(folder: Path, exp_id: str) -> dict[str, tuple[Point, ...]]:
-    """The points of all curves by name, without values that are not finite."""
+    """Read the points of all curves by name, without non-finite values."""
     path = folder / f"{exp_id}.scalars.jsonl"
     lines = read_lines(path, "file of curves") if path.is_file() else []
     curves: dict[str, list[Point]] = defaultdict(list)
@@ -157,13 +157,13 @@ def read_curves(folder: Path, exp_id: str) -> dict[str, tuple[Point, ...]]:
             if entry["value"] is not None:
                 curves[str(entry["name"])].append((float(entry["step"]), float(entry["value"])))
         except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-            if number < len(lines):  # a running process may be writing the last line
+            if number < len(lines):  # a running process may still be writing the last line
                 raise UserError(f"line {number} is not a point of a curve", path) from error
     return {name: tuple(points) for name, points in curves.items()}
 
 
 def find_outputs(folder: Path, search: str = "") -> dict[str, Path]:
-    """The translations in a folder by split; beam search is preferred to greedy, filtered to raw."""
+    """Return the translations in a folder by split, preferring beam search to greedy and filtered to raw."""
     found: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.iterdir()):
         match = OUTPUT_NAME.fullmatch(path.name)

@@ -1,4 +1,4 @@
-"""What a run's log tells of its origin: when, with which software and seed, and what it warned of."""
+"""Read a run's log: times, software, seed and warnings."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ WARNING = "Warning: "
 
 @dataclass(frozen=True)
 class RunLog:
-    """The facts of a log; times are to the minute, empty if unknown."""
+    """The content of a log; times are to the minute, empty if unknown."""
 
     started: str = ""
     ended: str = ""
@@ -22,13 +22,13 @@ class RunLog:
 
 
 def read_log(path: Path) -> RunLog:
-    """Read a log; one that is not there tells nothing."""
+    """Read a log; all fields are empty if there is none."""
     lines = read_lines(path, "log") if path.is_file() else []
     entries = [(found["time"], found["message"]) for line in lines if (found := STAMP.fullmatch(line))]
     seed = software = ""
     warnings = []
     for time, message in entries:
-        if message.startswith("Host: "):  # again after each interruption: the last one made the last weights
+        if message.startswith("Host: "):  # logged at each restart: the last one produced the final weights
             software = message.removeprefix("Host: ")
         elif begun := re.fullmatch(r"Run \S+ in .*; seed (\d+)", message):
             seed = begun[1]

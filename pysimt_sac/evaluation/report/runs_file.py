@@ -1,6 +1,6 @@
 """The runs file of `pysimt-sac table`: a TOML file with the paths of references and hypotheses.
 
-`EXAMPLE` shows all its keys. Paths are relative to the working directory, as in configs.
+`EXAMPLE` shows all keys. Paths are relative to the working directory, as in configs.
 """
 
 import glob
@@ -101,7 +101,7 @@ def parse_section(section: Any, where: str) -> RunsSection:
 
 
 def check_paths(section: RunsSection, where: str) -> None:
-    """Refuse paths without {set}, which would be the same file for all test sets."""
+    """Reject paths without {set}, which would be the same file for all test sets."""
     paths = [("reference", section.reference), ("ambiguous", section.ambiguous)]
     paths += [(name, path) for name, own in section.systems.items() for path in own]
     for name, path in paths:
@@ -114,12 +114,12 @@ def check_paths(section: RunsSection, where: str) -> None:
 
 
 def for_set(pattern: str, test_set: str) -> str:
-    """The path for one test set."""
+    """Return the path for one test set."""
     return pattern.replace("{set}", SETS.get(test_set, test_set))
 
 
 def find_runs(patterns: list[str], test_set: str) -> tuple[list[Path], list[str]]:
-    """The files of a system's runs on one test set, and the paths that match no file."""
+    """Return the files of a system's runs on one test set, and the paths that match no file."""
     found: list[Path] = []
     missing = []
     for pattern in patterns:

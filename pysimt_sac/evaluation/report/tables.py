@@ -1,4 +1,4 @@
-"""The tables that both the commands and the report show: comparisons, ambiguous words, word frequency."""
+"""Tables shared by the commands and the report: comparisons, ambiguous words, word frequency."""
 
 from pysimt_sac.evaluation.lexical.accuracy import Accuracy, LexicalComparison
 from pysimt_sac.evaluation.lexical.frequency import FrequencyAnalysis, SentenceGroup, WordUse
@@ -26,12 +26,12 @@ SHOWN_PERCENTILES = (10, 25, 50, 75, 90)
 
 
 def p_cell(p: float) -> str:
-    """A p-value, with a star if it is significant."""
+    """Format a p-value, with a star if significant."""
     return f"{p:.4f}{'*' if p <= SIGNIFICANT else ' '}"
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """A row for each metric and system."""
+    """Make a table with a row for each metric and system."""
     rows: list[tuple[str, ...]] = []
     rules, bold = set(), set()
     for part in comparison.metrics:
@@ -61,7 +61,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def system_row(part: MetricComparison, number: int) -> tuple[str, ...]:
-    """One row; the metric's name is in the first row only."""
+    """Return one row; the metric's name is in the first row only."""
     system = part.systems[number]
     found = system.against_baseline
     arrow = LENGTH_UNIT if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
@@ -83,7 +83,7 @@ def system_row(part: MetricComparison, number: int) -> tuple[str, ...]:
 
 
 def difference_cells(part: MetricComparison, number: int) -> tuple[str, str]:
-    """Difference from the baseline and p, or that the hypotheses are identical to the baseline's."""
+    """Return the difference from the baseline and p, or state that the hypotheses are identical."""
     found = part.systems[number].against_baseline
     if found is None:
         return "-", "- "
@@ -93,7 +93,7 @@ def difference_cells(part: MetricComparison, number: int) -> tuple[str, str]:
 
 
 def accuracy_table(comparison: LexicalComparison) -> Table:
-    """LTA and ALI of each system, on all and on rare cases."""
+    """Make a table of each system's LTA and ALI, on all cases and on rare ones."""
     rows: list[tuple[str, ...]] = []
     for kind, tests in (("all", comparison.all), ("rare", comparison.rare)):
         for number, system in enumerate(comparison.systems):
@@ -121,7 +121,7 @@ def accuracy_table(comparison: LexicalComparison) -> Table:
 
 
 def word_table(comparison: LexicalComparison, wanted: int | None = None) -> Table:
-    """LTA and ALI of the `wanted` most frequent words, by default of all."""
+    """Make a table of LTA and ALI for the `wanted` most frequent words, by default all."""
     first = comparison.systems[0].words
     words = sorted(first, key=lambda word: (-first[word].cases, word))[:wanted]
     names = [system.system for system in comparison.systems]
@@ -138,7 +138,7 @@ def word_table(comparison: LexicalComparison, wanted: int | None = None) -> Tabl
 
 
 def frequency_table(analysis: FrequencyAnalysis, group: SentenceGroup) -> Table:
-    """A row for each text."""
+    """Make a table with a row for each text."""
     notes: tuple[str, ...] = ()
     if group is analysis.all:
         notes = (
@@ -157,7 +157,7 @@ def frequency_table(analysis: FrequencyAnalysis, group: SentenceGroup) -> Table:
 
 
 def frequency_row(text: WordUse) -> tuple[str, ...]:
-    """One text's cells."""
+    """Return one text's cells."""
     return (
         text.name,
         str(text.words),

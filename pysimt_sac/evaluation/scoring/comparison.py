@@ -4,12 +4,12 @@ The columns are MultEval's (Clark et al. 2011):
 - average: the mean of the runs' scores;
 - s_sel: the bootstrap standard deviation over test sentences, averaged over the runs;
 - s_test: the standard deviation of the runs' scores (MultEval prints it as s_opt);
-- p: two-sided, by stratified approximate randomisation; `significance` says how it differs from MultEval's.
+- p: two-sided, by stratified approximate randomisation; `significance` explains how it differs from MultEval's.
 The intervals are 95% percentile intervals over bootstrap samples of the test set, the same samples for all systems.
 
-p and the intervals are about the choice of test sentences, given these runs. When runs differ a lot, a small p does not
-tell a better system from a lucky seed. `runs_won`, the number of pairs of runs in which the system beats the baseline,
-does.
+p and the intervals reflect the choice of test sentences, given these runs. When runs differ a lot, a small p does not
+distinguish a better system from a lucky seed. `runs_won`, the number of run pairs in which the system beats the
+baseline, does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,14 +45,14 @@ class Interval:
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """System minus baseline, also where lower is better."""
+    """System minus baseline, even where lower is better."""
 
     difference: float
     interval: Interval
     p: float
     runs_won: int
     run_pairs: int
-    identical: bool  # the same hypotheses as the baseline: there is nothing to test
+    identical: bool  # same hypotheses as the baseline: nothing to test
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class MetricComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All metrics on one test set; `left_out` sentences were not scored because they have `<unk>`."""
+    """All metrics on one test set; `left_out` sentences were not scored because they contain `<unk>`."""
 
     test_set: str
     sentences: int
@@ -89,7 +89,7 @@ class Comparison:
     metrics: tuple[MetricComparison, ...]
 
     def __getitem__(self, metric: str) -> MetricComparison:
-        """The comparison on one metric, in any case: `comparison["BLEU"]`."""
+        """Return the comparison on one metric, ignoring case: `comparison["BLEU"]`."""
         found = {part.metric.lower(): part for part in self.metrics}
         if metric.lower() not in found:
             known = [part.metric for part in self.metrics]
@@ -127,14 +127,14 @@ def pick(lines: Sequence[str], kept: Sequence[int]) -> tuple[str, ...]:
 
 
 def check_names(names: Sequence[str], todo: str = "give each its own name") -> None:
-    """Refuse two systems of the same name."""
+    """Reject two systems of the same name."""
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"two systems are called {name!r}", todo=todo)
 
 
 def check_systems(references: Sequence[str], systems: Sequence[System]) -> None:
-    """Refuse systems that cannot be compared."""
+    """Reject systems that cannot be compared."""
     check_names([system.name for system in systems])
     for system in systems:
         if not system.runs:
@@ -177,32 +177,32 @@ def compare_statistics(
 
 
 def identical(baseline: System, system: System) -> bool:
-    """Whether a system has the baseline's hypotheses, in any order of runs."""
+    """Return whether a system has the baseline's hypotheses, in any order of runs."""
     return sorted(baseline.runs) == sorted(system.runs) or len({*baseline.runs, *system.runs}) == 1
 
 
 @dataclass(frozen=True)
 class RunScores:
-    """Scores of a system's runs, on the test set and on bootstrap samples of it (samples, runs)."""
+    """Scores of a system's runs, on the test set and on its bootstrap samples (samples, runs)."""
 
     scores: FloatArray
     resampled: FloatArray
 
 
 def consecutive(sizes: Iterable[int]) -> list[slice]:
-    """Consecutive slices of the given sizes."""
+    """Return consecutive slices of the given sizes."""
     ends = list(accumulate(sizes, initial=0))
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
 def interval_of(samples: FloatArray) -> Interval:
-    """The percentile interval of bootstrap samples."""
+    """Compute the percentile interval of bootstrap samples."""
     low, high = np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
     return Interval(float(low), float(high))
 
 
 def summarise(name: str, own: RunScores, against_baseline: AgainstBaseline | None) -> SystemScore:
-    """Average and standard deviations of a system's scores."""
+    """Compute the average and standard deviations of a system's scores."""
     return SystemScore(
         system=name,
         runs=tuple(map(float, own.scores)),
@@ -217,7 +217,7 @@ def summarise(name: str, own: RunScores, against_baseline: AgainstBaseline | Non
 def difference_from(
     baseline: RunScores, own: RunScores, p: float, higher_is_better: bool, same: bool
 ) -> AgainstBaseline:
-    """The difference from the baseline, its interval, and the pairs of runs won."""
+    """Compute the difference from the baseline, its interval, and the number of run pairs won."""
     pairs = own.scores[:, None] - baseline.scores[None, :]
     return AgainstBaseline(
         difference=float(pairs.mean()),

@@ -1,11 +1,11 @@
-"""METEOR 1.5, computed by its authors' Java program. Optional.
+"""METEOR 1.5, computed by its authors' Java program (optional).
 
-`pip install 'pysimt_sac[meteor]'` installs pycocoevalcap, which has the jar. It has the paraphrase table of English
-only; other languages match exact words and stems, as signature and column say. A full METEOR distribution
+`pip install 'pysimt_sac[meteor]'` installs pycocoevalcap, which has the jar, but only the English paraphrase table;
+other languages match exact words and stems, as the signature and the column name state. A full METEOR distribution
 (`METEOR_JAR` or `--meteor-jar`) has all tables.
 
 The program prints sufficient statistics per sentence (`-ssOut`). The formula (Denkowski and Lavie 2014) is computed
-here, so that resampling needs no Java.
+here, so resampling needs no Java.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.scoring.metrics import FloatArray, Hypotheses, ratio
 from pysimt_sac.files import write_lines
 
-STAGES = 4  # the program prints statistics of four matching modules, used or not
+STAGES = 4  # the program always prints statistics of four matching modules
 STATISTICS = 4 + 4 * STAGES + 3
 
 
@@ -36,7 +36,7 @@ class Language:
     weights: tuple[float, ...]
 
     def without_paraphrases(self) -> "Language":
-        """The settings without a paraphrase table."""
+        """Return the settings for use without a paraphrase table."""
         kept = [place for place, module in enumerate(self.modules) if module in ("exact", "stem")]
         return Language(
             self.parameters, tuple(self.modules[place] for place in kept), tuple(self.weights[place] for place in kept)
@@ -57,22 +57,22 @@ LANGUAGES |= {
 
 
 class MeteorUnavailableError(Exception):
-    """Why METEOR cannot run, and how to install it, in one line."""
+    """METEOR cannot run; the message says why and what to do, in one line."""
 
 
 def guess_language(path: Path) -> str | None:
-    """The language code in a file's name: `test.lc.norm.tok.de.dehyph` is German."""
+    """Return the language code in a file's name: `test.lc.norm.tok.de.dehyph` is German."""
     return next((part for part in reversed(path.name.split(".")) if part in LANGUAGES), None)
 
 
 def find_jar(given: Path | None) -> Path:
-    """The jar: given, named by METEOR_JAR, or installed with pycocoevalcap."""
+    """Find the jar: the given one, METEOR_JAR's, or the one installed with pycocoevalcap."""
     named = given or (Path(os.environ["METEOR_JAR"]) if os.environ.get("METEOR_JAR") else None)
     if named:
         if not named.is_file():
             raise UserError("no such METEOR jar", named, "give the path of meteor-1.5.jar")
         return named
-    package = importlib.util.find_spec("pycocoevalcap")  # not imported, which is slow
+    package = importlib.util.find_spec("pycocoevalcap")  # not imported: that is slow
     for folder in (package.submodule_search_locations or []) if package else []:
         jar = Path(folder) / "meteor" / "meteor-1.5.jar"
         if jar.is_file():
@@ -83,7 +83,7 @@ def find_jar(given: Path | None) -> Path:
 
 
 def without_whole_chunks(rows: FloatArray) -> FloatArray:
-    """Set the chunks of sentences that match completely to 0, as METEOR does before it sums statistics."""
+    """Set the chunks of fully matched sentences to 0, as METEOR does before it sums statistics."""
     length, reference_length = rows[:, 0], rows[:, 1]
     chunks, matched, reference_matched = (rows[:, column] for column in range(STATISTICS - 3, STATISTICS))
     whole = (chunks == 1) & (matched == length) & (reference_matched == reference_length)
@@ -115,7 +115,7 @@ class MeteorMetric:
         self.signature = f"METEOR 1.5|lang:{language}|modules:{modules}|norm:no|task:rank"
 
     def command(self, hypotheses: Path, references: Path) -> list[str]:
-        """The command line, with explicit parameters, so that they cannot differ from ours."""
+        """Return the command line, with explicit parameters, so that they cannot differ from ours."""
         settings = self.settings
         program = [self.java, "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", str(self.jar)]
         modules = ["-l", self.language, "-m", " ".join(settings.modules)]
@@ -123,7 +123,7 @@ class MeteorMetric:
         return [*program, str(hypotheses), str(references), *modules, *numbers, "-ssOut"]
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
-        """Score all runs in one call: loading the tables takes longer than scoring."""
+        """Collect statistics of all runs in one call: loading the tables takes longer than scoring."""
         with tempfile.TemporaryDirectory(prefix="meteor-") as folder:
             hypothesis_file, reference_file = Path(folder) / "hypotheses", Path(folder) / "references"
             write_lines(hypothesis_file, [line for run in runs for line in run])
@@ -139,7 +139,7 @@ class MeteorMetric:
         return without_whole_chunks(np.array(rows, dtype=np.float64)).reshape(len(runs), len(references), STATISTICS)
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """Weighted F-mean with METEOR's fragmentation penalty."""
+        """Compute the weighted F-mean with METEOR's fragmentation penalty."""
         alpha, beta, gamma, delta = self.settings.parameters
         length, reference_length, function, reference_function = (sums[..., column] for column in range(4))
         weights = np.zeros(STAGES)

@@ -1,4 +1,4 @@
-"""BLEU, chrF, TER and length: sufficient statistics per sentence, and scores of summed statistics.
+"""BLEU, chrF, TER and length: sufficient statistics per sentence, and scores from summed statistics.
 
 Statistics are collected once. The score of a resampled test set is then a sum and a formula, which `significance`
 computes for thousands of samples at a time. The last axis of an array holds the statistics. METEOR is in `meteor`.
@@ -25,22 +25,22 @@ CHRF_BETA_SQUARED = CHRF.BETA**2
 
 
 class Formula(Protocol):
-    """What significance tests need of a metric."""
+    """The part of a metric that significance tests need."""
 
     name: str
     higher_is_better: bool
     signature: str
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """Scores in percent of summed statistics, of shape (..., statistics)."""
+        """Compute scores in percent from summed statistics of shape (..., statistics)."""
         ...
 
 
 class CorpusMetric(Formula, Protocol):
-    """A formula and how to collect its statistics from text."""
+    """A formula that can also collect its statistics from text."""
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
-        """Additive statistics of shape (runs, sentences, statistics)."""
+        """Collect additive statistics of shape (runs, sentences, statistics)."""
         ...
 
 
@@ -54,11 +54,11 @@ class SacrebleuMetric(ABC):
     """A metric with the statistics that sacrebleu resamples in its own significance tests."""
 
     higher_is_better = True
-    signature = ""  # sacrebleu knows it once it has the references
+    signature = ""  # known once sacrebleu has the references
 
     @abstractmethod
     def make(self, references: Sequence[str]) -> Any:
-        """Sacrebleu's metric with these references."""
+        """Make sacrebleu's metric with these references."""
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
         """Collect sacrebleu's statistics."""
@@ -78,27 +78,27 @@ class BleuMetric(SacrebleuMetric):
         self.tokenize = tokenize
 
     def make(self, references: Sequence[str]) -> BLEU:
-        """BLEU with the tokeniser."""
+        """Make BLEU with the tokeniser."""
         try:
             return BLEU(tokenize=self.tokenize, force=True, references=[references])
-        except (ImportError, RuntimeError) as error:  # some tokenisers need other packages
+        except (ImportError, RuntimeError) as error:  # some tokenisers need extra packages
             message = str(error).strip().splitlines()[0]
             raise UserError(f"the tokeniser {self.tokenize!r} cannot be used: {message}", "--tokenize") from error
 
     def precisions(self, sums: FloatArray) -> FloatArray:
-        """N-gram precisions for n = 1 to 4, with exponential smoothing: the k-th zero becomes 1 / 2^k matches."""
+        """Compute n-gram precisions, n = 1 to 4, with exponential smoothing: the k-th zero becomes 1 / 2^k matches."""
         matches, totals = sums[..., 2 : 2 + NGRAM_ORDER], sums[..., 2 + NGRAM_ORDER :]
         missing = (matches == 0) & (totals > 0)
         return ratio(np.where(missing, 0.5 ** np.cumsum(missing, axis=-1), matches), totals)
 
     def brevity_penalty(self, sums: FloatArray) -> FloatArray:
-        """Below 1 for hypotheses shorter than the references."""
+        """Compute the brevity penalty, below 1 for hypotheses shorter than the references."""
         length, reference_length = sums[..., 0], sums[..., 1]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(length < reference_length, np.exp(1 - reference_length / length), 1.0)
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """Brevity penalty times the geometric mean of the precisions."""
+        """Multiply the brevity penalty by the geometric mean of the precisions."""
         precisions = self.precisions(sums)
         with np.errstate(divide="ignore"):
             mean = np.exp(np.log(precisions).mean(axis=-1))
@@ -112,11 +112,11 @@ class ChrfMetric(SacrebleuMetric):
     name = "chrF"
 
     def make(self, references: Sequence[str]) -> CHRF:
-        """ChrF with its defaults."""
+        """Make chrF with its defaults."""
         return CHRF(references=[references])
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """The F-score of mean precision and mean recall over the orders that occur."""
+        """Compute the F-score of mean precision and mean recall over the orders that occur."""
         hypothesis, reference, matches = sums[..., 0::3], sums[..., 1::3], sums[..., 2::3]
         occurs = (hypothesis > 0) & (reference > 0)
         orders = occurs.sum(axis=-1).astype(np.float64)
@@ -149,7 +149,7 @@ class TerMetric:
         return rows
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """Edits per reference word; for an empty reference 100 if there is any edit."""
+        """Compute edits per reference word; 100 for an empty reference with any edits."""
         edits, words = sums[..., 0], sums[..., 1]
         return 100 * np.where(words > 0, ratio(edits, words), edits > 0)
 
@@ -170,5 +170,5 @@ class LengthMetric:
         )
 
     def score(self, sums: FloatArray) -> FloatArray:
-        """The length ratio."""
+        """Compute the length ratio."""
         return 100 * ratio(sums[..., 0], sums[..., 1])

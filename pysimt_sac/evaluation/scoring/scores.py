@@ -1,4 +1,4 @@
-"""Corpus scores of hypotheses: what `pysimt-sac score` shows."""
+"""Corpus scores of hypotheses, as shown by `pysimt-sac score`."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,13 +44,13 @@ class TextScores:
     unknown_sentences: int
 
     def __getitem__(self, metric: str) -> float:
-        """The score of a metric."""
+        """Return the score of a metric."""
         return next(score.value for score in self.scores if score.metric == metric)
 
 
 @dataclass(frozen=True)
 class MetricChoice:
-    """The metrics to use, and why others were left out."""
+    """The metrics to use, and the reasons why others were left out."""
 
     metrics: tuple[CorpusMetric, ...]
     missing: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ def choose_metrics(
     language: str | None = None,
     meteor_jar: Path | None = None,
 ) -> MetricChoice:
-    """Make the named metrics; leave out METEOR, with the reason, where it cannot run."""
+    """Make the named metrics; leave out METEOR, stating the reason, if it cannot run."""
     metrics: list[CorpusMetric] = []
     missing: list[str] = []
     for name in dict.fromkeys(names):
@@ -90,7 +90,7 @@ def choose_metrics(
 def collect_statistics(
     metrics: Sequence[CorpusMetric], runs: Hypotheses, references: Sequence[str]
 ) -> list[FloatArray]:
-    """Each metric's statistics of all runs; METEOR's Java runs while Python computes the others."""
+    """Collect each metric's statistics of all runs; METEOR's Java runs while Python computes the others."""
     with ThreadPoolExecutor(len(metrics)) as pool:
         return list(pool.map(lambda metric: metric.statistics(runs, references), metrics))
 
@@ -101,7 +101,7 @@ def score_texts(
     names: Sequence[str],
     metrics: Sequence[CorpusMetric] | None = None,
 ) -> list[TextScores]:
-    """Score several hypotheses against the same references, by default with all metrics that need no Java."""
+    """Score several hypothesis files against the same references, by default with all metrics but METEOR."""
     chosen = choose_metrics().metrics if metrics is None else metrics
     counted = collect_statistics(chosen, texts, references)
     per_metric = [metric.score(own.sum(axis=1)) for metric, own in zip(chosen, counted, strict=True)]

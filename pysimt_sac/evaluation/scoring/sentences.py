@@ -1,7 +1,7 @@
 """Sentence-level scores, for finding the sentences that a system improved.
 
-Sentence BLEU is sacrebleu's with `add-k` smoothing and k = 1: 1 is added to matches and totals of all orders but the
-first. Corpus scores are in `scores`; they are not means of these.
+Sentence BLEU is sacrebleu's with `add-k` smoothing and k = 1: 1 is added to the matches and totals of all orders but
+the first. Corpus scores, in `scores`, are not means of these.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ MEASURES = ("bleu", "chrf")
 
 
 def sentence_scores(runs: Hypotheses, references: Sequence[str], measure: str = "bleu") -> FloatArray:
-    """Sentence scores in percent, of shape (runs, sentences)."""
+    """Compute sentence scores in percent, of shape (runs, sentences)."""
     match measure:
         case "bleu":
             metric = BleuMetric()
@@ -27,7 +27,7 @@ def sentence_scores(runs: Hypotheses, references: Sequence[str], measure: str = 
 
 
 def smoothed_bleu(metric: BleuMetric, statistics: FloatArray) -> FloatArray:
-    """Add-1 sentence BLEU of statistics (runs, sentences, statistics)."""
+    """Compute add-1 sentence BLEU from statistics (runs, sentences, statistics)."""
     matches, totals = statistics[..., 2 : 2 + NGRAM_ORDER], statistics[..., 2 + NGRAM_ORDER :]
     added = np.array([0.0, 1.0, 1.0, 1.0])
     precisions = ratio(matches + added, totals + added)

@@ -1,9 +1,9 @@
 """Bootstrap resampling and stratified approximate randomisation on sufficient statistics.
 
 Statistics have the shape (runs, sentences, statistics). `score` maps sums (..., statistics) to scores (...), or to
-scores of several metrics (..., metrics). A resampled test set is a row of weights, so that all sums are one matrix
-product. Samples are drawn in blocks of bounded size. The summed counts are whole numbers, so that the same seed gives
-the same result on every machine.
+scores of several metrics (..., metrics). A resampled test set is a row of weights, so all sums are one matrix product.
+Samples are drawn in blocks of bounded size. The summed counts are integers, so the same seed gives the same result on
+every machine.
 """
 
 import math
@@ -16,11 +16,11 @@ from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.metrics import FloatArray
 
 ScoreFunction = Callable[[FloatArray], FloatArray]
-# From the statistics of two systems, the sums of as many pairs of pseudo-systems: (shuffles, runs, statistics) twice.
+# Maps the statistics of two systems to the sums of their pseudo-systems, each of shape (shuffles, runs, statistics).
 Shuffled = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 BLOCK_NUMBERS = 8_000_000  # random numbers drawn at a time, about 100 MB in all
-EXACT_IN_SINGLE = 2**24  # integers up to this are exact in single precision
+EXACT_IN_SINGLE = 2**24  # integers up to this value are exact in single precision
 SIGNIFICANT = 0.05  # marked with a star in tables
 TIE = 1e-9  # scores closer than this count as equal
 PAIRED, MULTEVAL = SHUFFLINGS = ("paired", "multeval")
@@ -51,14 +51,14 @@ def blocks(total: int, numbers_each: int) -> Iterator[int]:
 
 
 def summing_type(statistics: FloatArray, weight: int) -> type[np.floating]:
-    """Single precision, which is twice as fast, where all sums are exact in it, else double."""
+    """Return single precision, which is twice as fast, if all sums are exact in it, else double."""
     largest = float(np.abs(statistics).max(initial=0.0)) * weight
     whole = bool((statistics == np.rint(statistics)).all())
     return np.float32 if whole and largest < EXACT_IN_SINGLE else np.float64
 
 
 def bootstrap_scores(statistics: FloatArray, score: ScoreFunction, samples: int, seed: int) -> FloatArray:
-    """Scores of every run on bootstrap samples, the same ones for all runs: (samples, runs, ...)."""
+    """Score every run on bootstrap samples, the same for all runs: (samples, runs, ...)."""
     runs, sentences, columns = statistics.shape
     dtype = summing_type(statistics, sentences)
     table = statistics.transpose(1, 0, 2).reshape(sentences, runs * columns).astype(dtype)
@@ -73,11 +73,11 @@ def bootstrap_scores(statistics: FloatArray, score: ScoreFunction, samples: int,
 
 
 def swap_systems(random: np.random.Generator, shuffles: int, sentences: int) -> Shuffled:
-    """Swap the outputs of two systems with as many runs, of all runs together, with probability 1/2 per sentence."""
+    """Swap the outputs of two systems, all runs of a sentence together, with probability 1/2 per sentence."""
     swapped = random.integers(2, size=(shuffles, sentences), dtype=np.uint8)
 
     def sums(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Move what the swaps change from one system to the other."""
+        """Apply the changes made by the swaps to the sums of both systems."""
         runs, _, columns = first.shape
         moved = (second - first).transpose(1, 0, 2).reshape(sentences, runs * columns)
         changes = (swapped.astype(moved.dtype) @ moved).reshape(shuffles, runs, columns)
@@ -87,7 +87,7 @@ def swap_systems(random: np.random.Generator, shuffles: int, sentences: int) -> 
 
 
 def shuffle_as_multeval(random: np.random.Generator, shuffles: int, sentences: int, runs: int) -> Shuffled:
-    """MultEval's rule, see `randomisation_p`; the runs of a pseudo-system are concatenated."""
+    """Shuffle by MultEval's rule, see `randomisation_p`; the runs of a pseudo-system are concatenated."""
     swapped = random.integers(2, size=(shuffles, sentences, runs), dtype=np.uint8)
     permutation = np.argsort(random.random((shuffles, sentences, runs), dtype=np.float32), axis=2)
     first_swaps = np.take_along_axis(swapped, np.argsort(permutation, axis=2), axis=2)
@@ -109,28 +109,28 @@ def shuffle_as_multeval(random: np.random.Generator, shuffles: int, sentences: i
 def randomisation_p(
     baseline: FloatArray, systems: Sequence[FloatArray], score: ScoreFunction, resampling: Resampling
 ) -> list[FloatArray]:
-    """Two-sided p of each system against the baseline, by stratified approximate randomisation.
+    """Compute the two-sided p of each system against the baseline, by stratified approximate randomisation.
 
     Each shuffle makes two pseudo-systems, sentence by sentence:
-    - `paired`: the outputs of baseline and system are swapped with probability 1/2, those of all runs together, since
-      the runs of a system are not independent: they find the same sentences easy. If the numbers of runs differ, each
-      run stands in for several. A system's score is the mean of its runs' scores: p is that of the difference which is
-      reported. p is the share of shuffles with a difference at least as large as the observed one, which is counted
+    - `paired`: the outputs of baseline and system are swapped with probability 1/2, all runs together, since the runs
+      of a system are not independent: they find the same sentences easy. If the numbers of runs differ, runs are
+      repeated until they are equal. A system's score is the mean of its runs' scores, so p is that of the reported
+      difference. p is the share of shuffles with a difference at least as large as the observed one, which counts
       as a shuffle, too.
     - `multeval`: the rule of MultEval 0.5.1, which needs equal numbers of runs. For each sentence it draws a swap for
       each of R places, and a permutation of the runs. Place i of the first pseudo-system gets run permutation(i) of the
-      baseline or, if swapped, of the system; place i of the second one gets run inverse permutation(i) of the other. If
-      the permutation is not its own inverse, an output may be in both pseudo-systems or in neither. p is too small if
-      the runs of a system are alike. A system's score is that of its concatenated runs, in which a run that is too
-      long makes up for one that is too short. Only larger differences are counted, not equal ones, so that p of
-      identical systems is 1 / (shuffles + 1) instead of 1.
+      baseline or, if swapped, of the system; place i of the second gets run inverse permutation(i) of the other. If the
+      permutation is not its own inverse, an output may be in both pseudo-systems or in neither. p is too small if the
+      runs of a system are alike. A system's score is that of its concatenated runs, where a run that is too long makes
+      up for one that is too short. Only larger differences are counted, not equal ones, so p of identical systems is
+      1 / (shuffles + 1) instead of 1.
 
     All systems share their shuffles, which saves most of the time.
     """
     multeval = resampling.shuffling == MULTEVAL
     if multeval and {len(system) for system in systems} - {len(baseline)}:
         todo = f"use --shuffling {PAIRED}"
-        raise UserError("needs as many runs of each system as of the baseline", f"--shuffling {MULTEVAL}", todo)
+        raise UserError("needs the same number of runs for every system", f"--shuffling {MULTEVAL}", todo)
     n_runs, sentences, _ = baseline.shape
     pairs = [with_as_many_runs(baseline, system) for system in systems]
     sums = [[each.sum(axis=(0, 1))[None] if multeval else each.sum(axis=1) for each in pair] for pair in pairs]
@@ -151,19 +151,19 @@ def randomisation_p(
 
 
 def with_as_many_runs(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Repeat runs until both systems have the same number of them; the mean over runs stays what it is."""
+    """Repeat runs until both systems have the same number of them; the mean over runs does not change."""
     runs = math.lcm(len(first), len(second))
     return np.tile(first, (runs // len(first), 1, 1)), np.tile(second, (runs // len(second), 1, 1))
 
 
 def in_summing_type(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Statistics in the type in which all sums of both systems are exact."""
+    """Convert statistics to the type in which all sums of both systems are exact."""
     both = np.stack([first, second])
     dtype = summing_type(both, 2 * first.shape[0] * first.shape[1])
     return first.astype(dtype), second.astype(dtype)
 
 
 def mean_difference(score: ScoreFunction, first: FloatArray, second: FloatArray) -> FloatArray:
-    """The absolute difference between the mean scores of two systems, of sums (shuffles, runs, statistics)."""
+    """Compute the absolute difference between two systems' mean scores, from sums (shuffles, runs, statistics)."""
     difference: FloatArray = np.abs(score(first).mean(axis=1) - score(second).mean(axis=1))
     return difference

@@ -1,11 +1,11 @@
-"""TER's edit counts: equal to sacrebleu's, several times as fast.
+"""TER edit counts: equal to sacrebleu's, but several times faster.
 
 TER counts word edits plus block shifts. Shifts are found greedily, as in Tercom: of all blocks of words that also
-occur elsewhere in the reference, shift the one that saves most edits; repeat while that helps. Nearly all the time is
-spent on the edit distance after each candidate shift, which is computed bit-parallel (Myers 1999, Hyyrö 2003).
+occur elsewhere in the reference, shift the one that saves most edits; repeat while that helps. Nearly all the time goes
+into the edit distance after each candidate shift, which is computed bit-parallel (Myers 1999, Hyyrö 2003).
 
 Sacrebleu prunes its edit-distance matrix to a band around the diagonal, which does not change the result unless the
-best path leaves the band. For these rare sentences sacrebleu itself is called.
+best path leaves the band. For those rare sentences, sacrebleu itself is called.
 """
 
 import math
@@ -22,12 +22,12 @@ MOST_CANDIDATES = 1000
 
 
 # A row of the edit-distance matrix, as bits over the reference's words: where it rises and where it falls by one from
-# the column before; and its last value.
+# the previous column; and its last value.
 BitRow = tuple[int, int, int]
 
 
 class BitDistance:
-    """Edit distances of many word sequences to one reference."""
+    """Computes the edit distances of many word sequences to one reference."""
 
     def __init__(self, reference: Sequence[str]) -> None:
         self.all_bits = (1 << len(reference)) - 1
@@ -38,7 +38,7 @@ class BitDistance:
             self.places[word] |= 1 << position
 
     def rows(self, words: Sequence[str], row: BitRow) -> list[BitRow]:
-        """`row`, and the row below it for each word."""
+        """Return `row` and the row below it for each word."""
         rises, falls, last = row
         all_bits, last_bit, places = self.all_bits, self.last_bit, self.places
         rows = [row]
@@ -74,7 +74,7 @@ class Alignment(NamedTuple):
 
 
 def align(hypothesis: Sequence[str], reference: Sequence[str], rows: Sequence[BitRow]) -> Alignment:
-    """The cheapest alignment; on ties a match or substitution, then a deletion, then an insertion."""
+    """Find the cheapest alignment; ties prefer a match or substitution, then a deletion, then an insertion."""
 
     def cost_at(here: int, there: int) -> int:
         rises, falls, _ = rows[here]
@@ -84,7 +84,7 @@ def align(hypothesis: Sequence[str], reference: Sequence[str], rows: Sequence[Bi
     here, there = len(hypothesis), len(reference)
     slope = there / here
     positions, hypothesis_wrong, reference_wrong = [0] * there, [True] * here, [True] * there
-    in_band = slope <= 2 * BAND  # beyond, sacrebleu widens its band
+    in_band = slope <= 2 * BAND  # beyond that, sacrebleu widens its band
     while here or there:
         off_diagonal = there - math.floor(here * slope)
         in_band &= here == 0 or -BAND <= off_diagonal < BAND
@@ -103,7 +103,7 @@ def align(hypothesis: Sequence[str], reference: Sequence[str], rows: Sequence[Bi
 
 
 def matching_blocks(hypothesis: Sequence[str], reference: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Blocks of words in both texts: start in the hypothesis, start in the reference, length."""
+    """Yield blocks of words found in both texts: start in the hypothesis, start in the reference, length."""
     places: dict[str, list[int]] = defaultdict(list)
     for position, word in enumerate(reference):
         places[word].append(position)
@@ -136,7 +136,7 @@ def best_shift(
     distance: BitDistance,
     tried: int,
 ) -> tuple[int, list[str], int]:
-    """The edits that the best shift saves, the shifted words, and the number of candidates tried so far."""
+    """Return the edits saved by the best shift, the shifted words, and the number of candidates tried so far."""
     best: tuple[int, int, int, int, list[str]] = (0, 0, 0, 0, hypothesis)
     for start, target, length in matching_blocks(hypothesis, reference):
         if not any(found.hypothesis_wrong[start : start + length]):
@@ -154,7 +154,7 @@ def best_shift(
             words = shift(hypothesis, start, length, place)
             same = min(start, place)  # the rows up to here do not change
             shifted_distance = distance.rows(words[same:], rows[same])[-1][-1]
-            # Tercom's order of preference: saves most, longest, leftmost, smallest target.
+            # Tercom's order of preference: most edits saved, longest, leftmost, smallest target.
             best = max(best, (found.distance - shifted_distance, length, -start, -place, words))
             tried += 1
         if tried >= MOST_CANDIDATES:
@@ -163,7 +163,7 @@ def best_shift(
 
 
 def count_edits(hypothesis: list[str], reference: list[str]) -> int:
-    """The number of edits and shifts that turn the hypothesis into the reference."""
+    """Count the edits and shifts that turn the hypothesis into the reference."""
     if not hypothesis or not reference:
         return len(hypothesis) + len(reference)
     words, distance, shifts, tried = hypothesis, BitDistance(reference), 0, 0

@@ -1,7 +1,7 @@
 """Read hypotheses and references, and detect mistakes that make scores meaningless.
 
-What cannot be scored is a `UserError`. What can be scored but is probably a mistake is a warning: a line of text that
-the caller prints.
+Texts that cannot be scored raise a `UserError`. Texts that can be scored but are probably a mistake cause a warning, a
+line for the caller to print.
 """
 
 import re
@@ -14,8 +14,8 @@ from pysimt_sac.files import read_lines
 
 UNKNOWN = "<unk>"
 MANY_MORE_TYPES = 1.25  # hypotheses usually have fewer types than references
-FEWEST_TYPES = 200  # too few types for this test
-TRANSLATED_NAME = re.compile(r"\.(gs|beam\d+)(\.raw)?$")  # the file names of `pysimt translate`
+FEWEST_TYPES = 200  # minimum number of types for this test
+TRANSLATED_NAME = re.compile(r"\.(gs|beam\d+)(\.raw)?$")  # file names written by `pysimt translate`
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class NamedText:
     path: Path | None = None
 
     def types(self) -> int:
-        """The number of types."""
+        """Count the types."""
         return len({word for line in self.lines for word in line.split()})
 
 
 @dataclass(frozen=True)
 class PreprocessingMark:
-    """A mark of preprocessing, which hypothesis and reference must both have or both lack."""
+    """A mark of preprocessing that hypothesis and reference must both have or both lack."""
 
     pattern: re.Pattern[str]
     what: str
@@ -50,7 +50,7 @@ PREPROCESSING_MARKS = (
 
 
 def read_text(path: Path, what: str = "hypothesis") -> NamedText:
-    """Read a file of one sentence per line; refuse a file without words."""
+    """Read a file with one sentence per line; reject a file without words."""
     lines = read_lines(path, f"{what} file")
     if not any(line.strip() for line in lines):
         raise UserError(f"this {what} is empty", path, "did the translation fail?" if what == "hypothesis" else "")
@@ -58,20 +58,20 @@ def read_text(path: Path, what: str = "hypothesis") -> NamedText:
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:
-    """Names for tables: file names if they are unique, else paths."""
+    """Return names for tables: file names if they are unique, else paths."""
     names = [path.name for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
 def check_lengths(name: object, lines: Sequence[str], other: str, other_lines: Sequence[str]) -> None:
-    """Refuse texts with different numbers of lines."""
+    """Reject texts with different numbers of lines."""
     if len(lines) != len(other_lines):
         todo = "line N of both must be the same sentence"
         raise UserError(f"has {len(lines)} lines, but {other} has {len(other_lines)}", name, todo)
 
 
 def check_pair(reference: NamedText, hypothesis: NamedText) -> list[str]:
-    """Refuse texts that cannot belong together; warn about those that probably do not."""
+    """Reject texts that cannot belong together; warn about those that probably do not."""
     if hypothesis.path and reference.path and hypothesis.path.resolve() == reference.path.resolve():
         raise UserError("is given both as reference and as hypothesis", hypothesis.path, "name the hypothesis")
     check_lengths(hypothesis.name, hypothesis.lines, f"the reference {reference.name}", reference.lines)
@@ -80,7 +80,7 @@ def check_pair(reference: NamedText, hypothesis: NamedText) -> list[str]:
 
 
 def check_texts(reference: NamedText, hypotheses: Iterable[NamedText]) -> list[str]:
-    """All warnings about a reference and its hypotheses, without repetitions."""
+    """Return all warnings about a reference and its hypotheses, without duplicates."""
     warnings = empty_lines(reference, "reference")
     if reference.path and TRANSLATED_NAME.search(reference.path.name):
         warnings.append(f"{reference.name}: is given as reference, but has the name of a system's output")
@@ -110,7 +110,7 @@ def empty_lines(text: NamedText, what: str) -> list[str]:
 
 
 def preprocessing_differences(reference: NamedText, hypothesis: NamedText) -> list[str]:
-    """Warn about BPE units, split hyphens, entities or capitals that only one of the two has."""
+    """Warn about BPE units, split hyphens, entities or capitals that occur in only one of the two texts."""
     warnings = []
     for mark in PREPROCESSING_MARKS:
         here, there = (sum(map(bool, map(mark.pattern.search, text.lines))) for text in (hypothesis, reference))
@@ -136,12 +136,12 @@ def swapped_files(reference: NamedText, hypothesis: NamedText, comparable: bool)
 
 
 def has_unknown(lines: Iterable[str]) -> bool:
-    """Whether any line has `<unk>`, alone or, after filters, as a part of a word."""
+    """Return whether any line contains `<unk>`, alone or, after filters, as part of a word."""
     return any(UNKNOWN in line for line in lines)
 
 
 def without_unknown(runs: Iterable[Sequence[str]], sentences: int) -> list[int]:
-    """The numbers, from 0, of sentences in which no run has `<unk>`."""
+    """Return the numbers, from 0, of the sentences in which no run has `<unk>`."""
     excluded = {number for run in runs for number, line in enumerate(run) if UNKNOWN in line}
     kept = [number for number in range(sentences) if number not in excluded]
     if not kept:

@@ -133,7 +133,7 @@ def test_kenlm_gives_the_same_perplexities():
 
 @pytest.mark.parametrize("word", ["<s>", "</s>", "<unk>"])
 def test_words_of_the_model_itself_are_refused_in_training(word):
-    with pytest.raises(UserError, match=rf"line 2 of the training text has {word}.*take it out: sed 's#{word}##g'"):
+    with pytest.raises(UserError, match=rf"line 2 of the training text has {word}.*remove it: sed 's#{word}##g'"):
         NgramModel(["a b", f"a {word} b"])
     NgramModel([f"a{word}"]).perplexity([word])  # a part of a word, or in a test set
 

@@ -1,11 +1,11 @@
-// The browser of translations: filters, sorts, shows.
+// The browser of translations: filters, sorts and shows sentences.
 
 const PAGE = 20;
 const data = JSON.parse(document.getElementById("data").textContent);
 const controls = at("controls");
 const state = { set: data.sets[0], found: [], page: 0 };
 
-// Prepared once, so that filtering only searches strings.
+// Precomputed, so that filtering only searches strings.
 for (const set of data.sets) {
   set.low = {
     source: set.source.map(searchable),
@@ -79,7 +79,7 @@ function textsOf(set, line, where) {
   return [set.low.source[line], set.low.reference[line], ...set.low.outputs.map((lines) => lines[line])];
 }
 
-// Beginnings of words, and phrases of whole words in quotes; a phrase without its second quote is still being typed.
+// Word prefixes, and quoted phrases of whole words; a phrase without its closing quote is still being typed.
 function termsOf(query) {
   const found = [];
   for (const [, phrase, end, word] of query.toLowerCase().replace(/[“”„]/g, '"').matchAll(/"([^"]*)("?)|([^\s"]+)/g)) {

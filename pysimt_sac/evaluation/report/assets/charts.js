@@ -1,6 +1,6 @@
-// Values of charts, where the pointer is or, with the arrow keys, in a chart that has the focus.
+// Tooltips with the values of a chart, under the pointer or, in a focused chart, with the arrow keys.
 
-const NEAR = 12; // in the chart's own units: how far a line's point may be from the place that is asked about
+const NEAR = 12; // maximum distance of a line's point from the cursor, in the chart's own units
 
 for (const chart of document.querySelectorAll("svg.figure")) makeReadable(chart);
 
@@ -74,7 +74,7 @@ function makeReadable(chart) {
   });
 }
 
-// A line's points: where they are drawn, and their values as they are to be read.
+// A line's points: their coordinates, and their values as shown.
 function readLine(line) {
   const drawn = line.points
     ? [...line.points].map((point) => [point.x, point.y])

@@ -1,4 +1,4 @@
-// Words of a translation that differ, or that translate an ambiguous word. Text is only inserted as text, never as HTML.
+// Mark words of a translation that differ or translate an ambiguous word. Text is only inserted as text, never as HTML.
 
 const SIGNS = { right: "✓\u00a0", wrong: "✗\u00a0" };
 
@@ -13,7 +13,7 @@ function split(line) {
   return line.split(/\s+/).filter(Boolean);
 }
 
-// Which words of `words` are not in their longest common subsequence with `others`.
+// Which of `words` are not in their longest common subsequence with `others`.
 function differing(words, others) {
   const rows = words.length + 1;
   const columns = others.length + 1;
@@ -39,8 +39,8 @@ function differing(words, others) {
   return marks;
 }
 
-// For each word the class of the translation of an ambiguous word that it belongs to, or "". The words after the
-// first of a longer translation are "more" of it.
+// For each word, the class of the ambiguous word's translation that it is part of, or "". In a longer translation, all
+// words but the first are also "more".
 function senses(words, cases, right, wrong) {
   const marks = words.map(() => "");
   const lower = words.map((word) => word.toLowerCase());

@@ -1,4 +1,4 @@
-// The view of the translations in the page's address, so that it can be shared, and the back button returns to it.
+// The view of the translations, encoded in the page's address, so that it can be shared and the back button works.
 
 const VIEW = { set: "set", q: "query", in: "where", word: "word", sort: "sort", mark: "mark" }; // keys and their controls
 const DEFAULTS = { q: "", in: "any", word: "", sort: "line", mark: "reference" };
@@ -16,19 +16,19 @@ function addressOf(page) {
   return String(found) ? `${bare}#${found}` : bare;
 }
 
-// Letters typed one after the other are one step back.
+// Letters typed in a row are a single history entry.
 function remember(page, isTyping = false) {
   const address = addressOf(page);
   if (address === location.href) return;
   try {
     history[isTyping && wasTyping ? "replaceState" : "pushState"](null, "", address);
   } catch {
-    // A page inside another one may have no history; it works all the same.
+    // An embedded page may have no history; everything else still works.
   }
   wasTyping = isTyping;
 }
 
-// What the address asks for: null if it only names a part of the page.
+// The view that the address asks for; null if it only names a section of the page.
 function askedView() {
   const text = location.hash.slice(1);
   return text && !text.includes("=") ? null : new URLSearchParams(text);
