@@ -262,5 +262,5 @@ def test_a_comparisons_settings_are_checked(settings, message):
 def test_a_metric_of_a_comparison_is_found_in_any_case():
     found = pysimt_sac.compare(["a b"], {"new": ["a c"]}, ["a b"], metrics=["bleu"], shuffles=9, bootstrap=9)
     assert found["bleu"] is found["BLEU"]
-    with pytest.raises(UserError, match="there is no comparison on 'ter'"):
+    with pytest.raises(UserError, match="there is no 'ter'"):
         found["ter"]

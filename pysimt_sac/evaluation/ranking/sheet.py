@@ -135,7 +135,8 @@ def read_cells(path: Path) -> list[list[str]]:
 
 def find_item(number: str, source: str, key: dict[int, tuple[RankingItem, str]], where: str) -> RankingItem:
     """Return the key's item for a row, which must have the same source sentence."""
-    found = key.get(int(number)) if number.isdecimal() else None
+    parsed = whole_number(number)
+    found = None if parsed is None else key.get(parsed)
     if found is None:
         raise UserError(f"the key has no item {number!r}", where, NOT_THIS_KEY)
     item, expected = found
@@ -150,11 +151,17 @@ def plain_letters(text: str) -> str:
 
 
 def parse_rank(cell: str, systems: int, where: str) -> int:
-    """Parse a rank from 1 to the number of systems; a spreadsheet may have written it as 1.0."""
-    whole, _, rest = cell.replace(",", ".").partition(".")
-    if not whole.isdecimal() or rest.strip("0") or not 1 <= int(whole) <= systems:
+    """Parse a rank from 1 to the number of systems."""
+    rank = whole_number(cell)
+    if rank is None or not 1 <= rank <= systems:
         raise UserError(f"{cell!r} is not a rank", where, f"give every translation a rank from 1 (best) to {systems}")
-    return int(whole)
+    return rank
+
+
+def whole_number(cell: str) -> int | None:
+    """Parse a whole number, which a spreadsheet may have written as 1.0 or 1,0; None if it is not one."""
+    whole, _, rest = cell.replace(",", ".").partition(".")
+    return int(whole) if whole.isdecimal() and not rest.strip("0") else None
 
 
 def key_summary(items: Sequence[RankingItem]) -> dict[str, Any]:

@@ -74,6 +74,7 @@ MEANINGS = {
     "rl_critic_weight": "w in Q = r + w f: how much of the critics' prediction is used",
     "rl_alpha": "temperature: weight of the entropy",
     "rl_max_probability": "mean probability of the most likely word",
+    "rl_kl": "KL divergence from the pre-trained actor, per state",
     "rl_gradient_rl": "norm of the reinforcement term's gradient",
     "rl_gradient_mle": "norm of the likelihood term's gradient",
     "rl_gradient_kl": "norm of the gradient of the KL divergence from the pre-trained actor",

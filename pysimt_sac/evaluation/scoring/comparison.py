@@ -18,9 +18,9 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.scoring.metrics import CorpusMetric, FloatArray, Formula
-from pysimt_sac.evaluation.scoring.scores import choose_metrics, collect_statistics
+from pysimt_sac.evaluation.scoring.scores import by_metric, choose_metrics, collect_statistics
 from pysimt_sac.evaluation.scoring.significance import Resampling, bootstrap_scores, randomisation_p
 from pysimt_sac.evaluation.scoring.texts import check_lengths, without_unknown
 
@@ -90,11 +90,7 @@ class Comparison:
 
     def __getitem__(self, metric: str) -> MetricComparison:
         """Return the comparison on one metric, ignoring case: `comparison["BLEU"]`."""
-        found = {part.metric.lower(): part for part in self.metrics}
-        if metric.lower() not in found:
-            known = [part.metric for part in self.metrics]
-            raise UserError(f"there is no comparison on {metric!r}", todo=did_you_mean(metric, known))
-        return found[metric.lower()]
+        return by_metric(metric, self.metrics)
 
 
 def compare_systems(

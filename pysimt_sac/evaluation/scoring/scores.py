@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from pysimt_sac.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.meteor import MeteorMetric, MeteorUnavailableError
@@ -44,8 +45,27 @@ class TextScores:
     unknown_sentences: int
 
     def __getitem__(self, metric: str) -> float:
-        """Return the score of a metric."""
-        return next(score.value for score in self.scores if score.metric == metric)
+        """Return the score of a metric, ignoring case: `scores["BLEU"]`, `scores["METEOR"]`."""
+        return by_metric(metric, self.scores).value
+
+
+class OfMetric(Protocol):
+    """Anything that belongs to one metric."""
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric."""
+
+
+Own = TypeVar("Own", bound=OfMetric)
+
+
+def by_metric(name: str, parts: Sequence[Own]) -> Own:
+    """Return the part of a metric, ignoring case and what its name has in brackets: METEOR (exact stem)."""
+    for part in parts:
+        if name.lower() in (part.metric.lower(), part.metric.lower().partition(" (")[0]):
+            return part
+    raise UserError(f"there is no {name!r}", todo=did_you_mean(name, [part.metric for part in parts]))
 
 
 @dataclass(frozen=True)

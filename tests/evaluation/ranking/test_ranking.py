@@ -242,6 +242,17 @@ def test_wrong_ranks_are_refused(files, ranks, message):
         read_judgements(files / "filled.csv", read_key(files / "key.json"))
 
 
+@pytest.mark.parametrize("form", ["{}", "{}.0", "{},0"])
+def test_numbers_may_be_written_as_spreadsheets_write_them(files, form):
+    rows = fill(files / "sheet.csv", lambda row: [form.format(rank) for rank in (1, 2, 3)])
+    header, *rows = csv.reader(io.StringIO(rows))
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows([header, *([form.format(row[0]), *row[1:]] for row in rows)])
+    (files / "filled.csv").write_text(written.getvalue(), encoding="utf-8", newline="")
+    judgements, _ = read_judgements(files / "filled.csv", read_key(files / "key.json"))
+    assert len(judgements) == 100
+
+
 def test_rows_without_ranks_are_counted(files):
     filled = fill(files / "sheet.csv", lambda row: ["1", "2", "3"] if int(row["item"]) <= 40 else ["", "", ""])
     (files / "filled.csv").write_text(filled, encoding="utf-8", newline="")

@@ -10,7 +10,7 @@ from sacrebleu.metrics.ter import TER
 
 from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.scoring.metrics import BleuMetric, ChrfMetric, LengthMetric, TerMetric
-from pysimt_sac.evaluation.scoring.scores import choose_metrics, score_text
+from pysimt_sac.evaluation.scoring.scores import MetricScore, by_metric, choose_metrics, score_text
 
 PAIRS = [
     (BleuMetric(), lambda: BLEU(tokenize="none", force=True)),
@@ -50,6 +50,14 @@ def test_length_is_words_per_reference_word():
     metric = LengthMetric()
     statistics = metric.statistics([["a b c", "d"], ["a", ""]], ["x y", "z"])
     assert metric.score(statistics.sum(axis=1)) == pytest.approx([400 / 3, 100 / 3])
+
+
+def test_a_metric_is_found_by_the_start_of_its_name():
+    parts = [MetricScore(name, 1.0, True, "") for name in ("BLEU", "METEOR (exact stem)")]
+    assert by_metric("meteor", parts) is by_metric("METEOR (exact stem)", parts) is parts[1]
+    assert by_metric("bleu", parts) is parts[0]
+    with pytest.raises(UserError, match=r"there is no 'BLUE' \(did you mean 'BLEU'"):
+        by_metric("BLUE", parts)
 
 
 def test_the_tokeniser_is_chosen_and_named():
