@@ -87,7 +87,7 @@ def test_of_two_runs_of_a_system_the_later_file_s_count_but_of_a_baseline_the_fi
     files = [str(tmp_path / name) for name in ("a.json", "b.json", "newer.json")]
     assert main_sac(["results", "--join", *files, "-o", str(tmp_path / "all.json")]) == 0
     told = capsys.readouterr()
-    assert told.err == f"SAC BLEU: that of {files[2]}, not of {files[0]}\n"
+    assert told.err == f"SAC BLEU: taken from {files[2]}, not from {files[0]}\n"
     assert told.out == f"written: {tmp_path / 'all.json'}\n"
     joined = read_results(tmp_path / "all.json")
     overrides = {system["name"]: system["overrides"][0][-1] for system in joined["systems"]}
