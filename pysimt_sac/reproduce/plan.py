@@ -1,4 +1,4 @@
-"""The plan: what is done, what goes on, what is to do, and how long it takes."""
+"""The plan: what is done, what resumes, what is to do, and how long it takes."""
 
 import heapq
 import time
@@ -12,8 +12,8 @@ from pysimt_sac.reproduce.runner import Runner, Running, updates_made
 from pysimt_sac.reproduce.stamps import Stamp
 from pysimt_sac.reproduce.steps import Step, Training, Translating
 
-DONE, TAKE_OVER, RESUME, TO_DO = "done", "take over", "go on", "to do"
-# An update of each algorithm in updates of maximum likelihood (benchmarks/README.md), validations left out.
+DONE, TAKE_OVER, RESUME, TO_DO = "done", "take over", "resume", "to do"
+# Cost of an update relative to maximum likelihood (benchmarks/README.md), without validations.
 COST = {
     "SimultaneousNMT": 1.0,
     "MLENMT": 1.0,
@@ -27,14 +27,14 @@ COST = {
     "MRTNMT": 10.0,
 }
 OTHER_COST = 4.0
-PREPARING, SCORING = 60.0, 30.0  # seconds, until measured
+PREPARING, SCORING = 60.0, 30.0  # seconds, assumed
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates from what has been measured in finished steps, else from the matrix's assumptions.
+    """Estimates times from finished steps, else from the matrix's assumptions.
 
-    elsewhere: finished runs that will be taken over, by the step's id.
+    elsewhere: finished runs that will be taken over, by step id.
     """
 
     matrix: Matrix
@@ -43,7 +43,7 @@ class Estimator:
     elsewhere: Mapping[str, Path] = field(default_factory=dict)
 
     def seconds_per_update(self, training: Training) -> tuple[float, str]:
-        """Of a training, and where the number comes from."""
+        """Return the seconds per update of a training, and the source of the number."""
         finished = [step for step in self.steps if isinstance(step, Training) and step.id in self.done]
         same = [step for step in finished if step.system == training.system]
         if same:
@@ -51,16 +51,16 @@ class Estimator:
         cost = COST.get(training.model_type, OTHER_COST)
         if finished:
             plain = [self.pace(step) / COST.get(step.model_type, OTHER_COST) for step in finished]
-            return cost * sum(plain) / len(plain), "by what others took"
+            return cost * sum(plain) / len(plain), "from other systems"
         return cost * self.matrix.seconds.update, "assumed"
 
     def pace(self, step: Training) -> float:
-        """Seconds per update of a finished training, validations included."""
+        """Return the seconds per update of a finished training, validations included."""
         details = self.done[step.id].details
         return float(details["seconds"]) / max(1, int(details["timed_updates"]))
 
     def seconds(self, step: Step) -> tuple[float, str]:
-        """How long a step still takes at most, and where the number comes from."""
+        """Return how long a step still takes at most, and the source of the number."""
         if step.id in self.done or step.id in self.elsewhere:
             return 0.0, ""
         if isinstance(step, Training):
@@ -74,12 +74,12 @@ class Estimator:
             ]
             if measured:
                 return sum(measured) / len(measured), "measured"
-            greedy = 3.0 if step.search == "gs" else 1.0  # greedy search is about so many times as fast
+            greedy = 3.0 if step.search == "gs" else 1.0  # greedy search is about this many times as fast
             return len(step.outputs) * 1000 * self.matrix.seconds.sentence / greedy, "assumed"
         return (PREPARING if step.id.startswith("prepare") else SCORING), "assumed"
 
     def status(self, step: Step) -> str:
-        """Done, to take over, to go on, or to do."""
+        """Return whether a step is done, to be taken over, to be resumed, or to do."""
         if step.id in self.done:
             return DONE
         if step.id in self.elsewhere:
@@ -88,7 +88,7 @@ class Estimator:
 
 
 def makespan(seconds: Mapping[str, float], steps: Sequence[Step], jobs: int) -> float:
-    """The time until the last step ends, if each starts as soon as it can on one of so many workers."""
+    """Return the time until the last step ends, if each starts as soon as it can on one of `jobs` workers."""
     left = [step for step in steps if seconds.get(step.id, 0.0) > 0]
     ended = {step.id: 0.0 for step in steps if step not in left}
     running: list[tuple[float, str]] = []
@@ -99,14 +99,14 @@ def makespan(seconds: Mapping[str, float], steps: Sequence[Step], jobs: int) -> 
                 left.remove(step)
                 heapq.heappush(running, (now + seconds[step.id], step.id))
         if not running:
-            break  # what is left needs steps that are not among these
+            break  # the rest needs steps that are not in this list
         now, name = heapq.heappop(running)
         ended[name] = now
     return now
 
 
 def describe(estimator: Estimator, steps: Sequence[Step], jobs: int, after: float) -> list[str]:
-    """The plan in lines. after: seconds of scoring when all is translated."""
+    """Return the lines of the plan. after: seconds of scoring after all translations."""
     lines, seconds = [], {}
     width = max(len(step.title) for step in steps if not isinstance(step, Translating))
     for step in steps:
@@ -122,14 +122,14 @@ def describe(estimator: Estimator, steps: Sequence[Step], jobs: int, after: floa
     whole = makespan(seconds, steps, jobs) + after / jobs
     lines.append(f"  {'score, compare and report':{width}}  about {in_words(after)}")
     lines.append(
-        f"{n_done} of {len(steps)} steps are done; at most {in_words(total)} of work are left, "
-        f"{in_words(whole)} with {jobs} at a time"
+        f"{n_done} of {len(steps)} steps are done; at most {in_words(total)} of work left, "
+        f"{in_words(whole)} with {jobs} in parallel"
     )
     return lines
 
 
 def describe_step(estimator: Estimator, step: Step, seconds: float, source: str) -> str:
-    """Status and time of a step."""
+    """Describe the status and time of a step."""
     status = estimator.status(step)
     if status == DONE:
         stamp = estimator.done[step.id]
@@ -145,7 +145,7 @@ def describe_step(estimator: Estimator, step: Step, seconds: float, source: str)
 
 
 def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step]) -> str:
-    """How far everything is, in one line."""
+    """Describe overall progress in one line."""
     seconds = {}
     parts = []
     for step in steps:
@@ -162,7 +162,7 @@ def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step
 
 
 def seconds_left(own: Running, estimate: float) -> float:
-    """Of a running step: by its own pace since it was started, else by the estimate."""
+    """Return the remaining time of a running step, by its own pace since it was started, else by the estimate."""
     elapsed = time.monotonic() - own.started
     if isinstance(own.step, Training):
         now = updates_made(own.step.folder)

@@ -37,7 +37,7 @@ def test_an_estimate_is_assumed_then_measured(plan, inputs):
     measured = Estimator(matrix, steps, told)
     assert measured.seconds(mle) == (0.0, "")
     assert measured.seconds(mle2) == (24 * 2.0, "measured")
-    assert measured.seconds(sac) == (8 * 2.0 * 3.4, "by what others took")
+    assert measured.seconds(sac) == (8 * 2.0 * 3.4, "from other systems")
     told[sac2.id] = stamp(sac2, 40.0, 8)
     assert measured.seconds(sac) == (8 * 5.0, "measured")
 
@@ -51,5 +51,5 @@ def test_a_run_that_was_stopped_needs_the_rest_of_its_updates(plan, inputs):
     estimator = Estimator(matrix, work.steps(), {})
     assert estimator.seconds(mle) == (6.0, "assumed")
     lines = describe(estimator, work.steps(), 1, 10.0)
-    assert "  train MLE, seed 1       go on  at most 6 s (assumed), 18/24 updates" in lines
+    assert "  train MLE, seed 1       resume at most 6 s (assumed), 18/24 updates" in lines
     assert "  train SAC BLEU, seed 1  to do  at most 27 s (assumed), 8 updates" in lines
