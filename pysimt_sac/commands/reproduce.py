@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 def checked_out(path: Path | None) -> Path:
     """Return the absolute output folder; refuse a path with a $, which configurations could not name."""
     if path is None:
-        raise UserError("missing", "--out FOLDER", "say where to write everything")
+        raise UserError("missing", "--out FOLDER", "give the output folder")
     out = path.expanduser().resolve()
     if "$" in str(out):
         raise UserError("a $ cannot be part of this folder's path", out, "choose another --out")
