@@ -1,4 +1,4 @@
-# Everything starts here: `make demo` and `make test` set up all they need.
+# Start here: `make demo` and `make test` set up everything they need.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -13,10 +13,10 @@ help:
 	@echo "make test-pysimt PYSIMT=path   compare with pysimt itself"
 	@echo "make bench   measure training and search"
 	@echo "make lint    ruff and mypy"
-	@echo "make docs    write docs/options.md, RESULTS.md and the README's part on results anew"
-	@echo "make notebook   run the tutorial, docs/tutorial.ipynb, and store what it shows"
-	@echo "make site    the documentation as a small static site, build/site"
-	@echo "make format  rewrite the code as ruff likes it"
+	@echo "make docs    regenerate docs/options.md, RESULTS.md and the README's part on results"
+	@echo "make notebook   run the tutorial, docs/tutorial.ipynb, and store its outputs"
+	@echo "make site    build the documentation as a small static site, build/site"
+	@echo "make format  format the code with ruff"
 
 $(READY): setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -29,14 +29,14 @@ demo: $(READY)
 demo-all: $(READY)
 	$(BIN)/python experiments/demo.py --all
 
-# Stopped, it goes on where it was; the tables are in runs/reproduce-demo.
+# After an interruption it resumes where it stopped; the tables are in runs/reproduce-demo.
 reproduce-demo: $(READY)
 	$(BIN)/python -m pysimt_sac reproduce demo --out runs/reproduce-demo --seeds 2 $(ARGS)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
 
-# pysimt itself, checked out at PYSIMT, as the oracle; it needs two packages that nothing else here does.
+# pysimt itself, checked out at PYSIMT, is the oracle; it needs two packages that nothing else here needs.
 test-pysimt: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt editdistance pillow
 	PYTHONPATH=$(PYSIMT) $(BIN)/python -m pytest tests/pysimt

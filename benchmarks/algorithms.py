@@ -1,7 +1,7 @@
-"""What an update of every experiment costs: as a multiple of the maximum-likelihood update, on the same batches.
+"""Measure the cost of an update of every experiment, relative to maximum likelihood, on the same batches.
 
-All models start from the same weights and live in one process, which lets each of them update on a batch before the
-next batch comes, so that the machine's drift cancels. Each one's peak of memory is that of a process of its own.
+All models start from the same weights and run in one process. All of them update on a batch before the next one, so
+that the machine's drift cancels out. Peak memory is measured in a separate process per experiment.
 `run.py --only algorithms` calls this.
 """
 
@@ -32,15 +32,15 @@ from pysimt_sac.hosts.embedded import model_class
 CPU = torch.device("cpu")
 PLAIN = "mle"
 EXPERIMENTS = (PLAIN, "mixer", "reinforce", "sac_unsup", "vine", "sac_bleu", "ac", "erac", "sac_paper", "mrt")
-CHANGES = {"mrt": {"n_samples": 20}}  # a hundred take too long, and too much memory
-# Critics and actor from the first update on, and no reports: these would be timed, too.
+CHANGES = {"mrt": {"n_samples": 20}}  # a hundred take too much time and memory
+# Critics and actor learn from the first update on; no diagnostics, which would be timed, too.
 AT_ONCE = {"critic_pretrain_epochs": 0, "gate_sentences": 0, "discriminator_warmup": 0, "health_freq": 1_000_000_000}
-TURN = 2  # updates of each on a batch: critics may learn in every second one only
-USUAL_LENGTH = 14  # of translations by an actor that was not trained
+TURN = 2  # updates of each model per batch: critics may learn only in every second one
+USUAL_LENGTH = 14  # of translations by an untrained actor
 
 
 class Board:
-    """Takes what algorithms say about their learning, and forgets it."""
+    """Discards what algorithms log."""
 
     def say(self, line: str) -> None: ...
 
@@ -48,7 +48,7 @@ class Board:
 
 
 class TimedRewarder:
-    """A rewarder that knows how long it has worked."""
+    """A rewarder that measures its own time."""
 
     def __init__(self, rewarder) -> None:
         self.rewarder, self.seconds = rewarder, 0.0
@@ -64,7 +64,7 @@ class TimedRewarder:
 
 
 class Updater:
-    """One experiment, its updates, and how long they took."""
+    """The updates of one experiment, with its optimiser."""
 
     def __init__(self, name: str, corpus: Corpus) -> None:
         config = read_config(ready_configs()[name])
@@ -84,7 +84,7 @@ class Updater:
             collector.rewarder = self.rewarder = TimedRewarder(collector.rewarder)
 
     def __call__(self, batch) -> float:
-        """The seconds of an update."""
+        """Return the seconds per update on a batch."""
         started = time.perf_counter()
         for _ in range(TURN):
             self.update += 1
@@ -96,7 +96,7 @@ class Updater:
 
 
 def load_actor(model) -> None:
-    """The shared trained model if there is one; else random weights that end a translation when it is time."""
+    """Load the shared trained model if there is one; else make random weights end translations at a usual length."""
     shared = shared_folder()
     checkpoint = shared / "checkpoints/pysimt-mle-en-de.ckpt" if shared else None
     if checkpoint and checkpoint.exists():
@@ -107,14 +107,14 @@ def load_actor(model) -> None:
 
 
 def some_batches(model, amount: int, size: int = PAPER_TRAINING["batch_size"]) -> list:
-    """Batches from all over the training text's lengths."""
+    """Return batches from across the training text's lengths."""
     data = model.load_data("train", size)
     lengths = np.quantile(data.bucket_lengths, np.linspace(0.1, 0.9, amount)).astype(int)
     return [data[np.flatnonzero(data.bucket_lengths == length)[: data.batch_size]] for length in lengths]
 
 
 def measure_algorithms(corpus: Corpus, quick: bool) -> list[dict]:
-    """A row for each experiment: seconds, multiple of the plain update, the reward's share, memory."""
+    """Return a row per experiment: seconds, multiple of the plain update, share of the reward, memory."""
     updaters = {name: Updater(name, corpus) for name in EXPERIMENTS}
     batches = some_batches(updaters[PLAIN].model, 3 if quick else 4)
     best = {name: [math.inf] * len(batches) for name in updaters}
@@ -139,13 +139,13 @@ def measure_algorithms(corpus: Corpus, quick: bool) -> list[dict]:
 
 
 def memory_of(name: str) -> float:
-    """The peak of a process that makes a few updates."""
+    """Return the peak memory of a process that makes a few updates, in GB."""
     done = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout.splitlines()[-1]))
 
 
 def update_and_tell(name: str) -> None:
-    """The process's own peak, in GB: resource.getrusage would count the one that started it, too."""
+    """Print this process's peak memory in GB; resource.getrusage would include its parent's."""
     with temporary_folder() as folder:
         updater = Updater(name, find_corpus(Path(folder), n_sentences=2000))
         for batch in some_batches(updater.model, 3):
@@ -153,7 +153,7 @@ def update_and_tell(name: str) -> None:
     with contextlib.suppress(FileNotFoundError), open("/proc/self/status") as status:
         print(json.dumps(next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1e6))
         return
-    print("NaN")  # only Linux tells
+    print("NaN")  # only Linux reports it
 
 
 def show_algorithms(rows: list[dict]) -> None:

@@ -1,4 +1,4 @@
-"""How quickly the report page answers in a real browser: 5 systems, 1,000 sentences, best of 5 tries.
+"""Measure how fast the report page responds in a real browser: 5 systems, 1,000 sentences, best of 5 tries.
 
 python -m benchmarks.page
 """

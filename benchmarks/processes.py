@@ -1,7 +1,7 @@
-"""Two processes of one thread against one process of two threads: updates with the same whole batches.
+"""Compare two processes of one thread with one process of two threads: updates on the same whole batches.
 
-Both take turns, batch by batch, so that the machine's drift cancels. `run.py --only processes` calls this; it starts
-itself again under torchrun, with a third process that works alone while the other two wait.
+Both take turns, batch by batch, so that the machine's drift cancels out. `run.py --only processes` calls this; it
+restarts itself under torchrun, with a third process that works alone while the other two wait.
 """
 
 import json
@@ -23,7 +23,7 @@ BATCH_SIZES = (64, 128)  # of all processes together
 
 
 def take_turns(updaters: dict[str, Updater], batches: list, rounds: int, rank: int) -> dict[str, list[float]]:
-    """The best seconds of each experiment's update on each batch, by the pair, or by the third process alone."""
+    """Return the best seconds per update of each experiment on each batch, by the pair or by the third process."""
     best = {name: [float("inf")] * len(batches) for name in updaters}
     for _ in range(rounds):
         for place, batch in enumerate(batches):
@@ -36,7 +36,7 @@ def take_turns(updaters: dict[str, Updater], batches: list, rounds: int, rank: i
 
 
 def work(rounds: int, n_batches: int) -> None:
-    """One of three processes: the first two are a pair, the third is alone and has two threads."""
+    """Run one of three processes: the first two are a pair, the third works alone with two threads."""
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     torch.set_num_threads(1 if rank < 2 else 2)
@@ -62,7 +62,7 @@ def work(rounds: int, n_batches: int) -> None:
 
 
 def measure_processes(rounds: int, quick: bool) -> list[dict]:
-    """Seconds per update of each experiment and size of batch, by two processes and by one."""
+    """Return seconds per update for each experiment and batch size, with two processes and with one."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "3"]
     arguments = [__file__, str(rounds), "2" if quick else "4"]
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}

@@ -1,4 +1,4 @@
-"""A straightforward step-by-step reference of our own: what the engine does, without any of its speed.
+"""A straightforward step-by-step reference: what the engine does, without its optimisations.
 
 Every step projects the whole source again, computes the output layer for padding too, and lets autograd record it all;
 batches are grouped by source length alone. Same mathematics, same weights, same losses.
@@ -33,7 +33,7 @@ class ReferenceNMT(SimultaneousNMT):
 
 
 def greedy_step_by_step(model, batch, max_len):
-    """Greedy search that keeps every sentence until the last one ends."""
+    """Search greedily; keep every sentence until the last one ends."""
     with torch.no_grad():
         states = model.encode(batch)
         words, h = torch.full((batch.size,), BOS), None
@@ -50,7 +50,7 @@ def greedy_step_by_step(model, batch, max_len):
 
 
 def beam_step_by_step(model, batch, beam_size, max_len):
-    """Beam search over tiled states that keeps every sentence until the last one ends."""
+    """Search with a beam over tiled states; keep every sentence until the last one ends."""
     with torch.no_grad():
         size, k = batch.size, beam_size
         rows = torch.arange(size).repeat_interleave(k)

@@ -1,8 +1,8 @@
-"""Measure training and search, alternating what is compared in one run so that the machine's drift cancels.
+"""Measure training and search, alternating what is compared so that the machine's drift cancels out.
 
     python benchmarks/run.py [--quick] [--only PART] [--out FILE.json] [--compare OLDER.json]
 
-Prints ratios, GFLOP/s and the share of this machine's matrix-product peak, measured in the same minutes.
+Prints ratios, GFLOP/s and the share of this machine's matrix-product peak, measured at the same time.
 """
 
 import argparse
@@ -39,18 +39,18 @@ def seconds(action) -> float:
 
 
 def matmul_peak() -> float:
-    """GFLOP/s of a large matrix product, the best of several."""
+    """Return the GFLOP/s of a large matrix product, the best of several."""
     a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
     return 2 * 1024**3 / min(seconds(lambda: a @ b) for _ in range(20)) / 1e9
 
 
 def alternate(actions: dict, batches: dict, rounds: int) -> dict[str, float]:
-    """How long each action takes over its batches: the sum of each batch's best time.
+    """Return how long each action takes over its batches: the sum of the best times per batch.
 
-    In every round all actions run over their first batch, one after the other, then over their second, and so on.
+    In every round, all actions run on their first batch, one after the other, then on their second, and so on.
     """
     best = {name: [float("inf")] * len(batches[name]) for name in actions}
-    for _ in range(rounds + 1):  # the first one is slow: it only adds what is beaten later
+    for _ in range(rounds + 1):  # the first one is slow; later ones beat it
         for place in range(max(map(len, batches.values()))):
             for name, action in actions.items():
                 if place < len(batches[name]):
@@ -60,7 +60,7 @@ def alternate(actions: dict, batches: dict, rounds: int) -> dict[str, float]:
 
 
 def engine_trainer(model):
-    """One update of the engine, as its training loop makes it."""
+    """Return a function that makes one update, as the engine's training loop does."""
     optimizer = Optimizer(model.train(), TrainOptions(**PAPER_TRAINING), higher_better=False)
 
     def update(batch):
@@ -74,7 +74,7 @@ def engine_trainer(model):
 
 
 def plain_trainer(model):
-    """One update with torch's optimiser as it comes."""
+    """Return a function that makes one update with torch's own optimiser."""
     parameters = [p for p in model.train().parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(parameters, lr=PAPER_TRAINING["lr"], weight_decay=PAPER_TRAINING["l2_reg"])
 
@@ -90,7 +90,7 @@ def plain_trainer(model):
 
 
 def pysimt_model(corpus: Corpus):
-    """pysimt's own model, or None where pysimt is not importable."""
+    """Return pysimt's own model, or None if pysimt cannot be imported."""
     if importlib.util.find_spec("pysimt") is None:
         return None
     from pysimt.utils.device import DeviceManager
@@ -109,7 +109,7 @@ def pysimt_model(corpus: Corpus):
 
 
 def same_sentences(data, n_batches: int):
-    """Batches of the same sentences of some source lengths: grouped by target length, too, and not."""
+    """Return batches of the same sentences, grouped by source and target length, and by source length alone."""
     lengths = np.quantile(data.bucket_lengths, [0.15, 0.5, 0.85]).astype(int)
     chosen = [
         np.flatnonzero(data.bucket_lengths == length)[: n_batches * data.batch_size // 3]
@@ -124,7 +124,7 @@ def same_sentences(data, n_batches: int):
 
 
 def measure_training(corpus: Corpus, rounds: int, n_batches: int) -> dict:
-    """The same batches through each trainer; then the same sentences in each one's own batches, scaled to an epoch."""
+    """Time each trainer on the same batches, then on the same sentences in its own batches, scaled to an epoch."""
     model = corpus.model()
     data = model.load_data("train", PAPER_TRAINING["batch_size"])
     reference = ReferenceNMT(corpus.options())
@@ -158,7 +158,7 @@ def measure_training(corpus: Corpus, rounds: int, n_batches: int) -> dict:
 
 
 def measure_search(corpus: Corpus, rounds: int, n_batches: int) -> dict:
-    """Greedy and beam 6, batches of 32; with the shared trained model if there is one, else with random weights."""
+    """Time greedy search and beam 6, batches of 32, with the shared trained model if available, else random weights."""
     shared, max_len = shared_folder(), 60
     checkpoint = shared / "checkpoints/pysimt-mle-en-de.ckpt" if shared else None
     if checkpoint and checkpoint.exists():
@@ -192,7 +192,7 @@ def measure_search(corpus: Corpus, rounds: int, n_batches: int) -> dict:
 
 
 def pysimt_search(model, kind, max_len):
-    """pysimt's own translator over our batches, without its progress bar."""
+    """Return a function that runs pysimt's own translator on our batches, without its progress bar."""
     from pysimt.translators import get_translator
 
     class Loader(list):
@@ -223,7 +223,7 @@ from pysimt_sac.engine.device import keep_freed_memory
 from pysimt_sac.engine.decoding.search import beam_search
 import numpy as np
 keep_freed_memory()
-def peak():  # a process's own: resource.getrusage would count the one that started it, too
+def peak():  # resource.getrusage would include the parent's
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1e6
 what, batch_size, length, n_vocab, beam = sys.argv[2], *map(int, sys.argv[3:7])
 with temporary_folder() as folder:
@@ -247,7 +247,7 @@ print(json.dumps({"seconds": best, "peak GB": peak()}))
 
 
 def measure_growth(quick: bool) -> list[dict]:
-    """Time and peak memory of one action as one size grows, each in a process of its own."""
+    """Measure time and peak memory of an action as one size grows, each in a separate process."""
     usual = {"batch": 64, "length": 14, "vocabulary": 6405, "beam": 6}
     steps = {
         "train": {"batch": [16, 64, 128], "length": [7, 14, 28, 56], "vocabulary": [6405, 12810, 25620]},
@@ -293,7 +293,7 @@ def show_growth(rows: list[dict]) -> None:
 
 
 def show_change(report: dict, older: dict) -> None:
-    """What an older run had, where both have measured it."""
+    """Compare with an older run where both have measured the same."""
     if "training" in report and "training" in older:
         before, now = (each["training"]["share of peak"] for each in (older, report))
         print(f"\nbefore: {before:.0%} of the peak (now {now:.0%})")
@@ -316,13 +316,13 @@ PARTS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes")
-    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
+    parser.add_argument("--only", choices=PARTS, help="measure only this part")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--compare", type=Path, help="JSON of an older run")
     args = parser.parse_args()
     rounds = 3 if args.quick else 5
     torch.manual_seed(1)
-    keep_freed_memory()  # as our own commands do; what is compared with them profits, too
+    keep_freed_memory()  # as our own commands do; what they are compared with benefits, too
     with temporary_folder() as folder:
         corpus = find_corpus(Path(folder))
         machine = f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}"

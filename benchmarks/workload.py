@@ -1,4 +1,4 @@
-"""What is measured: the paper's model on sentences like Multi30K's, and how many operations that takes."""
+"""The workload: the paper's model on sentences like Multi30K's, and its number of operations."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ from pysimt_sac.engine.config.parser import Options
 from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS
 from pysimt_sac.engine.network.nmt import SimultaneousNMT
 
-# The engine is what is measured, even where pysimt is importable to be compared with: said before models are imported.
+# Measure the engine even if pysimt is installed for comparison; must be set before models are imported.
 os.environ["PYSIMT_SAC_HOST"] = "embedded"
 
 PAPER_MODEL = {
@@ -58,13 +58,13 @@ class Corpus:
 
 
 def shared_folder() -> Path | None:
-    """The folder with the research data, if it is there."""
+    """Return the folder with the research data, if it exists."""
     place = os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[2] / "shared"
     return Path(place) if Path(place).is_dir() else None
 
 
 def find_corpus(folder: Path, n_sentences: int = 29_000) -> Corpus:
-    """Multi30K EN-DE as the paper prepared it, or generated sentences with its lengths and vocabulary sizes."""
+    """Return Multi30K EN-DE as the paper prepared it, or generated sentences of its lengths and vocabulary sizes."""
     shared = shared_folder()
     if shared:
         root = shared / "data/multi30k/paper/en-de"
@@ -78,7 +78,7 @@ def find_corpus(folder: Path, n_sentences: int = 29_000) -> Corpus:
 
 
 def generate(folder: Path, n_sentences: int, sizes: tuple[int, int] = (9797, 6405)) -> Corpus:
-    """Random words; lengths as in Multi30K: about 13 source words and 14 target units, correlated."""
+    """Generate random words with lengths as in Multi30K: about 13 source words and 14 target units, correlated."""
     rng = np.random.default_rng(1)
     paths: dict[str, str] = {}
     for split, size in (("train", n_sentences), ("test", 1000)):
@@ -107,7 +107,7 @@ def temporary_folder() -> tempfile.TemporaryDirectory:
 def update_flops(
     batch: int, n_source: int, n_target: int, n_target_real: int, v: int = 6405, e: int = 200, h: int = 320
 ) -> float:
-    """Floating-point operations of the matrix products of one update, forward and backward (three products each).
+    """Return the FLOPs of the matrix products of one update, forward and backward (three products each).
 
     n_source, n_target: positions computed (batch times length); n_target_real: those that are not padding. Products
     with the zero states before the first word are not counted, since they are not computed; nor is the attention.

@@ -1,6 +1,6 @@
-"""Run the tutorial notebook from its first cell to its last and store what it shows: `make notebook`.
+"""Run all cells of the tutorial notebook and store their outputs: `make notebook`.
 
-Without jupyter: a notebook is a list of cells in JSON. A cell's output is what it prints, the value of its last
+This needs no jupyter: a notebook is a list of cells in JSON. A cell's output is what it prints, the value of its last
 expression, and its figures.
 """
 
@@ -19,12 +19,12 @@ TUTORIAL = Path(__file__).with_name("tutorial.ipynb")
 
 
 def read(path: Path = TUTORIAL) -> dict[str, Any]:
-    """A notebook."""
+    """Read a notebook."""
     return json.loads(path.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def run_cell(source: str, names: dict[str, Any]) -> tuple[str, Any]:
-    """Run a cell; what it printed, and the value of its last line if that is an expression."""
+    """Run a cell; return what it printed, and the value of its last statement if that is an expression."""
     tree, value, printed = ast.parse(source), None, io.StringIO()
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     with contextlib.redirect_stdout(printed):
@@ -35,7 +35,7 @@ def run_cell(source: str, names: dict[str, Any]) -> tuple[str, Any]:
 
 
 def figures() -> list[str]:
-    """The open figures of matplotlib as PNG in base64; they are closed."""
+    """Return matplotlib's open figures as PNG in base64, and close them."""
     from matplotlib import pyplot
 
     found = []
@@ -48,7 +48,7 @@ def figures() -> list[str]:
 
 
 def outputs_of(printed: str, value: Any, pictures: list[str], number: int) -> list[dict[str, Any]]:
-    """A cell's outputs in the notebook's format."""
+    """Return a cell's outputs in the notebook format."""
     outputs: list[dict[str, Any]] = []
     if printed:
         outputs.append({"output_type": "stream", "name": "stdout", "text": printed.splitlines(keepends=True)})
@@ -62,7 +62,7 @@ def outputs_of(printed: str, value: Any, pictures: list[str], number: int) -> li
 
 
 def execute(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Run all cells in a folder, one after the other; they get their outputs."""
+    """Run all cells in order, in a folder, and set their outputs."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -76,7 +76,7 @@ def execute(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def as_markdown(notebook: dict[str, Any], pictures: Path) -> str:
-    """A notebook as a page, for the site; its figures become files in a folder."""
+    """Return a notebook as a page for the site; write its figures as files in a folder."""
     blocks = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])

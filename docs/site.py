@@ -1,7 +1,7 @@
-"""Make the pages of the documentation a small static site, with Sphinx: `make site`.
+"""Build the documentation as a small static site, with Sphinx: `make site`.
 
-The pages stay plain Markdown; this script gathers them in a folder, adds an index, the tutorial and the reference of
-the Python API from its docstrings, and calls Sphinx. The site needs no network, neither to be made nor to be read.
+The pages stay plain Markdown; this script collects them in a folder, adds an index, the tutorial and an API reference
+from the docstrings, and calls Sphinx. Neither building nor reading the site needs a network.
 """
 
 import argparse
@@ -12,12 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # Sphinx' own processes do not need it
+sys.path.insert(0, str(Path(__file__).parent))  # Sphinx's own processes do not need it
 from notebook import as_markdown, read
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
-    "Begin": ("readme", "tutorial", "api", "reference"),
+    "Get started": ("readme", "tutorial", "api", "reference"),
     "Train": ("options", "algorithms", "extending", "editors", "resuming", "distributed", "pysimt"),
     "Data and evaluation": ("corpora", "analyses", "reproduce", "results", "development", "benchmarks"),
     "More": ("glossary", "contributing", "changelog"),
@@ -62,11 +62,11 @@ REFERENCE = """\
 .. autofunction:: lexical
 .. autoexception:: UserError
 ```
-""".replace("{api}`api`", "[The page of the API](api.md)")
+""".replace("{api}`api`", "[The API page](api.md)")
 
 
 def gather(folder: Path) -> None:
-    """Put all pages and pictures into one folder."""
+    """Copy all pages and pictures to one folder."""
     for path in (ROOT / "docs").iterdir():
         if path.suffix in (".md", ".svg", ".png"):
             shutil.copy(path, folder)
@@ -81,7 +81,7 @@ def gather(folder: Path) -> None:
 
 
 def index_page() -> str:
-    """The first page: all others, by theme."""
+    """Return the index page, which lists all others by topic."""
     parts = ["# pysimt_sac", "Reinforcement learning for machine translation."]
     for caption, pages in PAGES.items():
         names = "\n".join(pages)
@@ -90,7 +90,7 @@ def index_page() -> str:
 
 
 def link_pages(folder: Path) -> None:
-    """Make the names of pages links: `docs/glossary.md` and `glossary.md` are written as file names in the pages."""
+    """Turn names of pages, written as `docs/glossary.md` or `glossary.md`, into links."""
     pages = {f"{name}.md" for names in PAGES.values() for name in names}
     places = {**{path: f"{name}.md" for name, path in ELSEWHERE.items()}, **{page: page for page in pages}}
     places.update({f"docs/{page}": page for page in pages})
@@ -103,7 +103,7 @@ def link_pages(folder: Path) -> None:
 
 
 def main() -> int:
-    """Make the site; every warning of Sphinx is an error."""
+    """Build the site; every warning of Sphinx is an error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/site"), help="folder to write to")
     out = parser.parse_args().out

@@ -1,11 +1,11 @@
-"""Reinforcement learning for machine translation: a pysimt plugin with an engine of its own.
+"""Reinforcement learning for machine translation: a pysimt plugin with its own engine.
 
     import pysimt_sac
 
     model = pysimt_sac.load("runs/my")
     model.translate(["A man is cleaning a dog."])
 
-The names below are imported when they are first used: `import pysimt_sac` alone does not import torch.
+The names below are imported on first use: `import pysimt_sac` alone does not import torch.
 """
 
 import importlib

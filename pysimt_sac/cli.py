@@ -1,4 +1,4 @@
-"""The command line: `pysimt` (what pysimt itself has) and `pysimt-sac` (that and all the rest).
+"""The command line: `pysimt` (the sub-commands of pysimt itself) and `pysimt-sac` (all sub-commands).
 
 The commands are in `pysimt_sac.commands`. This module is the only place that prints a `UserError`.
 """
@@ -15,7 +15,7 @@ __all__ = ["COMMANDS", "main", "main_sac"]
 
 
 def run_command(program: str, arguments: Sequence[str]) -> int:
-    """Parse and run; a `UserError` becomes one line on standard error and exit status 2, a mistake of ours 1."""
+    """Run a sub-command; a `UserError` becomes one line on standard error and exit status 2, a bug exit status 1."""
     chosen = [word for word in arguments if not word.startswith("-")][:1]
     parser = build_parser(program, commands_of(program), chosen)
     args = parser.parse_args(arguments)
@@ -30,7 +30,7 @@ def run_command(program: str, arguments: Sequence[str]) -> int:
         print(f"{program} {args.command}: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): not an error, but Python would complain at exit.
+        # The reader closed the pipe (`| head`): not an error, but Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemoryError:
@@ -49,10 +49,10 @@ def run_command(program: str, arguments: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The `pysimt` command."""
+    """Run the `pysimt` command."""
     return run_command("pysimt", sys.argv[1:] if arguments is None else arguments)
 
 
 def main_sac(arguments: Sequence[str] | None = None) -> int:
-    """The `pysimt-sac` command."""
+    """Run the `pysimt-sac` command."""
     return run_command("pysimt-sac", sys.argv[1:] if arguments is None else arguments)

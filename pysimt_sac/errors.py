@@ -1,4 +1,4 @@
-"""The one exception a user ever sees, and the hint that helps with a misspelt name.
+"""The only exception type shown to users, and hints for misspelt names.
 
 Anything may raise `UserError`; only `cli.run_command` prints it.
 """
@@ -8,14 +8,14 @@ import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-PLUGIN = "pysimt_sac_plugin_"  # how the modules are called that are made of the user's own files
-LONGEST = 1000  # characters of a message; a whole file may have been given where a number belongs
+PLUGIN = "pysimt_sac_plugin_"  # prefix of the modules loaded from the user's own files
+LONGEST = 1000  # characters of a message; users may pass a whole file where a number belongs
 
 
 class UserError(Exception):
-    """A mistake of the user's or the machine's that one line can explain.
+    """An error of the user or the machine that one line can explain.
 
-    what: what is wrong; where: the file, key or option it is wrong in; todo: what to do about it.
+    what: the problem; where: the file, key or option; todo: how to fix it.
     """
 
     def __init__(self, what: str, where: object = "", todo: str = "") -> None:
@@ -32,25 +32,25 @@ class UserError(Exception):
 
 
 def shorten(message: str) -> str:
-    """One line that any terminal can show, whatever the user's input brought into it."""
+    """Return a message as one printable line of limited length, whatever the user's input put into it."""
     if len(message) > LONGEST:
         message = f"{message[: LONGEST // 2]} ... {message[-LONGEST // 2 :]}"
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
 
 
 def error_in_own_file(error: BaseException) -> UserError | None:
-    """Say where in a file of the user's own an exception came up, or what that file called; None: in none."""
+    """Describe an exception raised in, or called from, one of the user's own files; None if none is involved."""
     for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
         if str(frame.f_globals.get("__name__")).startswith(PLUGIN):
             path = frame.f_code.co_filename
             statement = linecache.getline(path, number).strip()
             what = f"line {number}, `{statement}`: {type(error).__name__}: {error}"
-            return UserError(what, path, "correct that file; PYSIMT_SAC_TRACEBACK=1 shows how it came to that line")
+            return UserError(what, path, "correct that file; PYSIMT_SAC_TRACEBACK=1 shows the traceback")
     return None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Say which known name is nearest to `name`, or list them all when none is near."""
+    """Return a hint: the known name nearest to `name`, or all known names if none is near."""
     known = sorted(set(known))
     nearest = get_close_matches(name.lower(), [word.lower() for word in known], n=1)
     if nearest:

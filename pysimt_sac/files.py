@@ -1,4 +1,4 @@
-"""Reading text so that surprises are named, and writing so that nothing is ever half-written.
+"""Read text with clear errors, and write files atomically.
 
 Every file that this package writes goes through `atomic_write` or `atomic_folder`.
 """
@@ -17,28 +17,28 @@ from typing import IO, Any
 from pysimt_sac.errors import UserError
 
 BOM = "\ufeff"
-Decode = Callable[[bytes, int, object, str], str]  # a line, its number, what an error is about, its file's name
+Decode = Callable[[bytes, int, object, str], str]  # takes a line, its number, the subject of errors and the file's name
 
 
 def why(error: OSError) -> str:
-    """The operating system's reason, without Python's decoration."""
+    """Return the operating system's reason, without Python's decoration."""
     return (error.strerror or str(error)).lower()
 
 
 def kind_of(path: Path) -> str:
-    """What is at `path`: `file`, `folder`, `other` (a device, a pipe), or nothing."""
+    """Return what is at `path`: `file`, `folder`, `other` (a device, a pipe), or an empty string for nothing."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         return ""
-    except (OSError, ValueError) as error:  # a name no file can have, or a folder that may not be entered
+    except (OSError, ValueError) as error:  # an invalid name, or a folder without permission to enter
         reason = why(error) if isinstance(error, OSError) else str(error)
         raise UserError(f"cannot be read: {reason}", path) from error
     return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
 
 
 def require_file(path: Path, what: str = "file") -> Path:
-    """Return `path` if it is a readable file, else say what is there instead."""
+    """Return `path` if it is a regular file, else raise an error that says what is there instead."""
     kind = kind_of(path)
     if kind == "folder":
         raise UserError(f"is a folder, not a {what}", path, "give the path of a file")
@@ -50,7 +50,7 @@ def require_file(path: Path, what: str = "file") -> Path:
 
 
 def make_folder(path: Path) -> Path:
-    """Create a folder and its parents, or say why that cannot be done."""
+    """Create a folder and its parents; return its path."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -59,7 +59,7 @@ def make_folder(path: Path) -> Path:
 
 
 def require_writable(path: Path) -> None:
-    """Say now, not after hours of work, that a file cannot be written; creates its folder."""
+    """Check that a file can be written, now rather than after hours of work; create its folder."""
     if kind_of(path) == "folder":
         raise UserError("is a folder; a file was to be written here", path, "choose another name")
     if not os.access(make_folder(path.parent), os.W_OK | os.X_OK):
@@ -67,22 +67,22 @@ def require_writable(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what a process that was killed while writing has left in a folder of its own."""
+    """Remove temporary files that a killed process left in its own folder."""
     for path in folder.glob(".*.tmp"):
         with contextlib.suppress(OSError):
             path.unlink()
 
 
 def read_lines(path: Path, what: str = "text file") -> list[str]:
-    """All lines of a text file, as `stream_lines` gives them."""
+    """Return all lines of a text file, as `stream_lines` yields them."""
     return list(stream_lines(path, what))
 
 
 def stream_lines(path: Path, what: str = "text file", decode: Decode | None = None) -> Iterator[str]:
-    """The lines of a UTF-8 text file, plain or `.gz`, one after the other, without their line ends.
+    """Yield the lines of a UTF-8 text file, plain or `.gz`, without their line ends.
 
-    Only the newline separates lines, so that line numbers agree with every other tool's. decode: how a line becomes
-    text, by default `decode_line`.
+    Only newlines separate lines, so that line numbers agree with other tools. decode: converts a line to text
+    (default: `decode_line`).
     """
     decode = decode or decode_line
     require_file(path, what)
@@ -97,9 +97,9 @@ def stream_lines(path: Path, what: str = "text file", decode: Decode | None = No
 
 
 def decode_line(raw: bytes, number: int, where: object, name: str) -> str:
-    """A line as text, or the reason why it is none; invisible characters would silently become part of a word.
+    """Decode a line; refuse invisible characters, which would silently become part of a word.
 
-    where: what an error is about; name: how the commands that it suggests call that file.
+    where: the subject of errors; name: the file's name in suggested commands.
     """
     line = decode_utf8(raw, number, where, name)
     if number == 1 and line.startswith(BOM):
@@ -116,14 +116,14 @@ def decode_line(raw: bytes, number: int, where: object, name: str) -> str:
 
 
 def decode_plain_line(raw: bytes, number: int, where: object, name: str) -> str:
-    """A line of anybody's text: what `decode_line` refuses is taken out, if only it is UTF-8."""
+    """Decode a line of any UTF-8 text; remove or replace the characters that `decode_line` refuses."""
     line = decode_utf8(raw, number, where, name)
     line = line.removeprefix(BOM) if number == 1 else line
     return line.replace("\0", " ").replace("\r", " ")
 
 
 def decode_utf8(raw: bytes, number: int, where: object, name: str) -> str:
-    """A line as text, or the reason why it is none."""
+    """Decode a line; raise an error that names the line if it is not UTF-8."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -133,7 +133,7 @@ def decode_utf8(raw: bytes, number: int, where: object, name: str) -> str:
 
 def sync_folder(path: Path) -> None:
     """Flush a folder's entries to disk, so that a rename survives a power cut."""
-    with contextlib.suppress(OSError):  # some file systems cannot, and lose nothing by it
+    with contextlib.suppress(OSError):  # some file systems do not support it, and lose nothing
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -143,7 +143,7 @@ def sync_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a file beside `path`; it takes `path`'s place, flushed to disk, only if the block succeeds."""
+    """Open a temporary file beside `path`; it replaces `path`, flushed to disk, only if the block succeeds."""
     path = Path(path)
     require_writable(path)
     temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
@@ -158,7 +158,7 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     except OSError as error:
         raise UserError(f"cannot be written: {why(error)}", path) from error
     finally:
-        with contextlib.suppress(OSError):  # it is gone, or could not even be named
+        with contextlib.suppress(OSError):  # already renamed, or its name is invalid
             temporary.unlink()
 
 
@@ -170,7 +170,7 @@ def write_lines(path: Path, lines: list[str]) -> None:
 
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder beside `path`; its files move into `path` only if the block succeeds.
+    """Fill a temporary folder beside `path`; its files move into `path` only if the block succeeds.
 
     Files already in `path` are replaced by new ones of the same name; others are left alone.
     """

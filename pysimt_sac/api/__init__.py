@@ -1,1 +1,1 @@
-"""What `pysimt_sac` offers to Python programs, in the words of the command line; always with the embedded engine."""
+"""The Python API. It uses the names of the command line, and always the embedded engine."""

@@ -1,4 +1,4 @@
-"""Scores and tests of translations that are lists of sentences."""
+"""Scores and significance tests of translations, given as lists of sentences."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,11 +11,11 @@ from pysimt_sac.evaluation.scoring.scores import choose_metrics, score_text
 from pysimt_sac.evaluation.scoring.significance import Resampling
 from pysimt_sac.evaluation.scoring.texts import check_lengths
 
-Runs = Sequence[str] | Sequence[Sequence[str]]  # the hypotheses of a system: of one run, or of several
+Runs = Sequence[str] | Sequence[Sequence[str]]  # a system's hypotheses, of one run or of several
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str = "none") -> float:
-    """Corpus BLEU as `pysimt-sac score` has it. tokenize: sacrebleu's tokeniser; none is for tokenised text."""
+    """Compute corpus BLEU as `pysimt-sac score` does. tokenize: sacrebleu's tokeniser; `none` for tokenised text."""
     check_lengths("hypotheses", as_run(hypotheses, "hypotheses"), "references", as_run(references, "references"))
     return score_text(references, hypotheses, choose_metrics(["bleu"], tokenize).metrics)["BLEU"]
 
@@ -30,9 +30,9 @@ def compare(
     no_unk: bool = False,
     **resampling: Any,
 ) -> Comparison:
-    """Compare systems with a baseline, several runs each, with significance tests, as `pysimt-sac compare`.
+    """Compare systems with a baseline, several runs each, with significance tests, as `pysimt-sac compare` does.
 
-    resampling: shuffles, bootstrap, seed, shuffling.
+    resampling: the options shuffles, bootstrap, seed, shuffling.
     """
     others = [as_system(name, runs) for name, runs in systems.items()]
     choice = choose_metrics([name.lower() for name in metrics], tokenize)
@@ -45,9 +45,9 @@ def compare(
 def lexical(
     systems: Mapping[str, Runs], mlt: str | Path | Sequence[Case], *, case_sensitive: bool = False, **resampling: Any
 ) -> LexicalComparison:
-    """Accuracy on ambiguous words (LTA, ALI), as `pysimt-sac lexical`; the first system is the baseline.
+    """Compute accuracy on ambiguous words (LTA, ALI), as `pysimt-sac lexical` does; the first system is the baseline.
 
-    mlt: a list of ambiguous words that `pysimt-sac prepare` wrote, or its rows; resampling: as in `compare`.
+    mlt: a list of ambiguous words written by `pysimt-sac prepare`, or its rows; resampling: as in `compare`.
     """
     if not systems:
         raise UserError("no hypotheses are given", "systems", "e.g. {'mle': hypotheses}")
@@ -56,13 +56,13 @@ def lexical(
 
 
 def as_system(name: str, runs: Runs) -> System:
-    """A system of one run or of several."""
+    """Return a system of one run or of several."""
     single = not runs or isinstance(runs[0], str)
     return System(name, tuple(as_run(run, name) for run in ([runs] if single else runs)))
 
 
 def as_run(lines: Any, name: str) -> tuple[str, ...]:
-    """Sentences; one string is none."""
+    """Return sentences as a tuple; refuse a single string."""
     if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
         raise UserError("is not a list of sentences", name)
     return tuple(lines)

@@ -1,4 +1,4 @@
-"""A trained model: translating and scoring."""
+"""A trained model that translates and scores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,11 +24,11 @@ from pysimt_sac.engine.device import choose_device
 from pysimt_sac.engine.network.preparation import memory_named
 from pysimt_sac.errors import UserError
 
-NO_TARGETS = "sources and targets must be as many"
+NO_TARGETS = "give one target for each source"
 
 
 class SearchWords(TypedDict, total=False):
-    """Options of `pysimt translate` that `Model.translate` takes, too, by the same names."""
+    """Options that `Model.translate` shares with `pysimt translate`."""
 
     max_len: int
     batch_size: int
@@ -44,9 +44,9 @@ class Translation(NamedTuple):
 
 
 def load(path: str | Path, *, prepare: str | Path | None = None, device: str = "auto") -> "Model":
-    """Load a checkpoint, or the best one of a run's folder.
+    """Load a checkpoint, or the best one in a run's folder.
 
-    prepare: the folder of the prepared corpus that the model was trained on, if its checkpoint does not tell how to
+    prepare: the folder of the prepared corpus that the model was trained on, if the checkpoint does not record how to
     prepare plain text; device: auto, cpu, gpu or cuda:N.
     """
     chosen = choose_device(device)
@@ -69,7 +69,7 @@ class Model:
 
     @property
     def plain(self) -> PlainText:
-        """Prepares plain text for this model; an error if nobody has told how."""
+        """The preparation of plain text for this model; raises an error if it was not recorded."""
         if self._plain is None:
             self._plain = plain_text_of(self.checkpoint)
         return self._plain
@@ -92,11 +92,11 @@ class Model:
     def translate(
         self, texts: Sequence[str], beam: int = 6, n_best: int = 1, raw: bool = True, **search: Unpack[SearchWords]
     ) -> list[str] | list[list[Translation]]:
-        """Translate sentences, in their order; an empty one stays empty.
+        """Translate sentences, in order; empty ones stay empty.
 
-        beam: hypotheses kept by beam search; 1 is greedy search. n_best: if more than 1, so many translations of each
-        sentence, with scores, best first. raw: plain text in and out; without it, prepared text in, and out what
-        `eval_filters` make of it. `max_len`, `batch_size`, `lp_alpha` and `suppress_unk`: as in `pysimt translate`.
+        beam: hypotheses kept by beam search; 1 is greedy search. n_best: if above 1, return this many translations of
+        each sentence with their scores, best first. raw: plain text in and out; otherwise prepared text in, and out
+        the result of `eval_filters`. `max_len`, `batch_size`, `lp_alpha`, `suppress_unk`: as in `pysimt translate`.
         """
         check_texts(texts, "texts")
         options = SearchOptions("bs" if beam > 1 else "gs", beam, n_best=n_best > 1, **search)
@@ -112,9 +112,9 @@ class Model:
     def score(
         self, sources: Sequence[str], targets: Sequence[str], raw: bool = True, batch_size: int = 16
     ) -> list[float]:
-        """The log-probability of each target given its source: natural logarithms, summed over words and the end.
+        """Return the natural log-probability of each target given its source, summed over its units and `<eos>`.
 
-        raw: plain text; without it, text as the model was trained on, on both sides.
+        raw: plain text; otherwise text prepared as for training, on both sides.
         """
         check_texts(sources, "sources")
         check_texts(targets, "targets")
@@ -134,7 +134,7 @@ class Model:
 
 
 def check_texts(texts: Sequence[str], name: str) -> None:
-    """Refuse what is not a list of sentences."""
+    """Refuse anything but a list of sentences."""
     if isinstance(texts, str):
         raise UserError("is one string, not a list of sentences", name, "put it into a list: [text]")
     for number, text in enumerate(texts, 1):
@@ -144,19 +144,19 @@ def check_texts(texts: Sequence[str], name: str) -> None:
 
 
 def check_numbers(**numbers: int) -> None:
-    """Refuse numbers that make no sense."""
+    """Refuse numbers that are out of range."""
     for name, number in numbers.items():
         if not 0 < number < LARGEST:
             raise UserError(f"{number} must be more than 0, and within reason", name)
     if numbers["beam"] > LARGEST_BEAM:
         raise UserError(f"{numbers['beam']} must be at most {LARGEST_BEAM}", "beam", USUAL_BEAM)
     if numbers["n_best"] > numbers["beam"]:
-        raise UserError(f"{numbers['n_best']} is more than the hypotheses of a beam of {numbers['beam']}", "n_best")
+        raise UserError(f"{numbers['n_best']} is more than the beam size of {numbers['beam']}", "n_best")
     if numbers["max_len"] > LONGEST_TRANSLATION:
         raise UserError(f"{numbers['max_len']} must be at most {LONGEST_TRANSLATION}", "max_len")
 
 
 def best_translations(translator: Translator, hypotheses: list[Hypothesis]) -> list[Translation]:
-    """Hypotheses of one sentence as people read them, with their scores."""
+    """Return the hypotheses of one sentence as readable text, with their scores."""
     texts = translator.readable([translator.text(hypothesis) for hypothesis in hypotheses])
     return [Translation(text, hypothesis.score) for text, hypothesis in zip(texts, hypotheses, strict=True)]

@@ -1,4 +1,4 @@
-"""Training from Python: what `pysimt train` does, with curves to look at and callbacks while it goes on."""
+"""Training from Python: `pysimt train` with callbacks and access to the curves."""
 
 import json
 import signal
@@ -29,7 +29,7 @@ Callback = Callable[[str, float, int], object]
 class Run:
     """A run, finished or stopped.
 
-    outcome: why it ended; finished: whether it has nothing left to do, else the same call goes on.
+    outcome: why it ended; finished: if False, the same call resumes it.
     """
 
     folder: Path
@@ -39,12 +39,12 @@ class Run:
 
     @property
     def checkpoint(self) -> Path:
-        """Its best checkpoint by the first of its eval_metrics, else its last."""
+        """The best checkpoint by the first of the run's eval_metrics, else the last one."""
         return checkpoint_to_use(self.folder)
 
     @property
     def curves(self) -> dict[str, list[tuple[int, float | None]]]:
-        """All curves: points of update and value, by name; None is a value that was not a finite number."""
+        """All curves by name, as points (update, value); the value is None if it was not finite."""
         found: dict[str, list[tuple[int, float | None]]] = {}
         for line in read_lines(self.folder / f"{self.exp_id}.scalars.jsonl", "file of curves"):
             point = json.loads(line)
@@ -52,7 +52,7 @@ class Run:
         return found
 
     def load(self, device: str = "auto") -> Model:
-        """Its best model."""
+        """Load the best model."""
         return load(self.checkpoint, device=device)
 
 
@@ -67,14 +67,14 @@ def train(
     callbacks: Sequence[Callback] = (),
     **overrides: Any,
 ) -> Run:
-    """Train from a configuration file, or go on with a run that was stopped.
+    """Train from a configuration file, or resume a run that was stopped.
 
     overrides: values that replace the configuration's, by section, `train={"seed": 2}, model={"lambda_rl": 0.5}`, or by
-    key, `**{"train.seed": 2}`. callbacks: called with the name, the value and the update of every point of every curve;
-    one that returns True stops the run, which is saved. The other words are those of `pysimt train`.
+    key, `**{"train.seed": 2}`. callbacks: called with the name, value and update of every point of every curve; if one
+    returns True, the run is saved and stops. The other arguments are those of `pysimt train`.
     """
     if threading.current_thread() is not threading.main_thread():
-        raise UserError("needs the main thread: it listens to signals", "train", "start a process instead")
+        raise UserError("needs the main thread: it handles signals", "train", "start a process instead")
     log_to_console(VERBOSE if verbose else QUIET if quiet else NORMAL)
     chosen = choose_device(device)
     options, train_options, model = read_training(Path(config), override_words(overrides))
@@ -92,7 +92,7 @@ def train(
 
 
 def stopping(callback: Callback, trainer: Trainer) -> Callable[[str, float, int], None]:
-    """The callback; where it returns True, the trainer stops at the next moment that suits it."""
+    """Wrap a callback: when it returns True, the trainer stops as soon as it can."""
 
     def listen(name: str, value: float, update: int) -> None:
         if callback(name, value, update) is True:
@@ -102,7 +102,7 @@ def stopping(callback: Callback, trainer: Trainer) -> Callable[[str, float, int]
 
 
 def override_words(overrides: dict[str, Any]) -> list[str]:
-    """Overrides as the command line has them: `section.key:value`."""
+    """Return overrides as on the command line: `section.key:value`."""
     words = []
     for name, value in overrides.items():
         if "." in name:

@@ -1,14 +1,14 @@
-"""`pysimt-sac attach`: give a checkpoint the record of how its text was prepared."""
+"""`pysimt-sac attach`: record in a checkpoint how its text was prepared."""
 
 import argparse
 from pathlib import Path
 
-EPILOG = """Training on a corpus that `pysimt-sac prepare` wrote stores this by itself; checkpoints of pysimt, and those
-of earlier versions, need it once. FOLDER has a `corpus.json`; docs/corpora.md shows how to write one by hand."""
+EPILOG = """Training on a corpus from `pysimt-sac prepare` stores this record itself; checkpoints of pysimt and of
+earlier versions need it once. FOLDER has a `corpus.json`; docs/corpora.md shows how to write one by hand."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A checkpoint, a prepared corpus, and where the result goes."""
+    """Add the options."""
     parser.epilog = EPILOG
     parser.add_argument("checkpoint", metavar="CKPT", help="checkpoint, or a run's folder: its best checkpoint")
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="prepared corpus that the model was trained on")
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Attach, and say what."""
+    """Attach the record."""
     from pysimt_sac.corpora.plain_text import preparation_for
     from pysimt_sac.engine.checkpoint import load_checkpoint, write_with_preparation
     from pysimt_sac.engine.decoding.translation import checkpoint_to_use
@@ -29,5 +29,5 @@ def run(args: argparse.Namespace) -> int:
     out = args.output or path.resolve()  # a run's best checkpoint is a link, and stays one
     write_with_preparation(checkpoint, preparation, out)
     languages = f"{preparation.source.language} -> {preparation.target.language}"
-    print(f"{out}: translates plain text, {languages}: pysimt translate --raw")
+    print(f"{out}: can translate plain text, {languages}, with pysimt translate --raw")
     return 0

@@ -1,21 +1,21 @@
-"""`pysimt-sac average`: a checkpoint whose weights are the mean of others'."""
+"""`pysimt-sac average`: average the weights of several checkpoints."""
 
 import argparse
 from pathlib import Path
 
-EPILOG = """Of one run, the last checkpoints or the best ones (see n_checkpoints and checkpoint_freq); of several runs
-only if they began with the same weights. `ema_decay` averages during training instead."""
+EPILOG = """Average the last or the best checkpoints of one run (see n_checkpoints and checkpoint_freq); average several
+runs only if they started from the same weights. `ema_decay` averages during training instead."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is averaged, and where it goes."""
+    """Add the options."""
     parser.epilog = EPILOG
     parser.add_argument("checkpoints", nargs="+", type=Path, metavar="CKPT", help="a checkpoint that training wrote")
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="OUT", help="the checkpoint to write")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Average, and say so."""
+    """Average the checkpoints."""
     from pysimt_sac.engine.averaging import average_checkpoints
 
     average_checkpoints(args.checkpoints, args.output)

@@ -1,4 +1,4 @@
-"""`pysimt build-vocab`: count the words of text files into vocabularies, with pysimt's options and file names."""
+"""`pysimt build-vocab`: build vocabularies from text files, with pysimt's options and file names."""
 
 import argparse
 from collections import Counter
@@ -12,12 +12,12 @@ from pysimt_sac.files import stream_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """pysimt's own options."""
+    """Add pysimt's own options."""
     parser.description = (
         "Count the words of text files. FILE.LANG gives FILE[-minN][-maxNtokens].vocab.LANG, most frequent words "
         "first, equally frequent ones in the order of their first appearance."
     )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="tokenised text, one sentence a line")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="tokenised text, one sentence per line")
     parser.add_argument("-o", "--output-dir", type=Path, default=Path("."), metavar="DIR", help="folder to write to")
     parser.add_argument("-s", "--single", type=Path, metavar="NAME", help="write one vocabulary of all files, to NAME")
     parser.add_argument("-m", "--min-freq", type=natural, default=0, metavar="N", help="leave out words rarer than N")
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def require_distinct(places: Sequence[Path]) -> None:
-    """Two files of the same name in different folders would overwrite each other's vocabulary."""
+    """Refuse files of the same name in different folders, which would overwrite each other's vocabulary."""
     for place, times in Counter(places).items():
         if times > 1:
             raise UserError("would be written twice", place, "use another -o for one of the files, or -s for all")

@@ -1,4 +1,4 @@
-"""`pysimt-sac compare`: systems with several runs each against a baseline, with significance tests."""
+"""`pysimt-sac compare`: compare systems with a baseline, several runs each, with significance tests."""
 
 import argparse
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def files_of(run: str, sets: Sequence[str], references: int) -> list[Path]:
-    """The files of one run, one for each test set."""
+    """Return the files of one run, one for each test set."""
     if sets:
         if "{set}" not in run:
             raise UserError("has no {set}, but --sets is given", run, "write {set} in place of the test set's name")

@@ -1,6 +1,6 @@
-"""`pysimt-sac completion`: a script with which a shell completes both commands, made of all parsers.
+"""`pysimt-sac completion`: print a shell script, built from all parsers, that completes both commands.
 
-The script is static, so that completing is quick and starts no Python.
+The script is static, so that completion is fast and starts no Python.
 """
 
 import argparse
@@ -15,7 +15,7 @@ EPILOG = "To try it: source <(pysimt-sac completion bash). docs/editors.md says 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which shell."""
+    """Add the options."""
     parser.epilog = EPILOG
     parser.add_argument("shell", choices=list(completion_scripts.SHELLS), metavar="SHELL", help="bash, zsh or fish")
 
@@ -28,16 +28,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def places_of(program: str) -> Iterator[Place]:
-    """A command, its sub-commands and theirs."""
+    """Return the places of a program and all its sub-commands."""
     commands = commands_of(program)
     return walk(build_parser(program, commands, commands), program)
 
 
 def walk(parser: argparse.ArgumentParser, path: str) -> Iterator[Place]:
-    """A parser's place, and those below it."""
+    """Yield a parser's place, then those of its sub-commands."""
     place = Place(path)
     below: list[tuple[argparse.ArgumentParser, str]] = []
-    for action in parser._actions:  # argparse tells nobody what it has been told
+    for action in parser._actions:  # argparse has no public way to list them
         if isinstance(action, argparse._SubParsersAction):
             place.commands = {choice.dest: choice.help or "" for choice in action._choices_actions}
             below = [(inner, f"{path} {name}") for name, inner in action.choices.items()]

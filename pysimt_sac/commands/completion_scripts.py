@@ -1,7 +1,7 @@
-"""Completion scripts for three shells. All follow one plan.
+"""Completion scripts for three shells, all with the same logic.
 
-From the words before the cursor they find the place, the longest path of sub-commands; a flag that takes a value is
-followed by one of its choices or by a file; else come flags if a dash is typed, or sub-commands, or choices, or files.
+From the words before the cursor they find the place, the longest path of sub-commands. After a flag that takes a value
+they offer its choices or files; otherwise flags if a dash is typed, else sub-commands, choices or files.
 """
 
 import shlex
@@ -73,7 +73,7 @@ end
 
 @dataclass
 class Flag:
-    """An option: its spellings, its help, whether a value follows, and which it may be, if that is known."""
+    """An option: its spellings, its help, whether it takes a value, and the choices if there are any."""
 
     names: list[str]
     help: str
@@ -83,7 +83,7 @@ class Flag:
 
 @dataclass
 class Place:
-    """Where one may stand on the command line, such as `pysimt-sac rank score`, and what may follow there."""
+    """A position on the command line, such as `pysimt-sac rank score`, and what may follow it."""
 
     path: str
     commands: dict[str, str] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Place:
 
 
 def bash(places: Sequence[Place]) -> str:
-    """For bash."""
+    """Return the script for bash."""
     values, flags, words = [], [], []
     for place in places:
         for flag in place.flags:
@@ -113,7 +113,7 @@ def bash(places: Sequence[Place]) -> str:
 
 
 def zsh(places: Sequence[Place]) -> str:
-    """For zsh, with the helps."""
+    """Return the script for zsh, with help texts."""
     values, flags, words = [], [], []
     for place in places:
         for flag in place.flags:
@@ -135,7 +135,7 @@ def zsh(places: Sequence[Place]) -> str:
 
 
 def fish(places: Sequence[Place]) -> str:
-    """For fish, with the helps."""
+    """Return the script for fish, with help texts."""
     lines = []
     for place in places:
         condition = fish_quoted(f"__pysimt_sac_at {fish_quoted(place.path)}")
@@ -153,30 +153,30 @@ SHELLS: dict[str, Callable[[Sequence[Place]], str]] = {"bash": bash, "zsh": zsh,
 
 
 def programs(places: Sequence[Place]) -> str:
-    """The commands themselves."""
+    """Return the names of the programs."""
     return " ".join(place.path for place in places if " " not in place.path)
 
 
 def paths(places: Sequence[Place]) -> str:
-    """A pattern of a `case` with all places."""
+    """Return a `case` pattern that matches all places."""
     return "|".join(shlex.quote(place.path) for place in places)
 
 
 def patterns(place: Place, names: Sequence[str]) -> str:
-    """A pattern of a `case` with the flags of a place, closed by its bracket."""
+    """Return a `case` pattern for flags of a place, with its closing bracket."""
     return "|".join(shlex.quote(f"{place.path} {name}") for name in names) + ")"
 
 
 def described(helps: dict[str, str]) -> str:
-    """Words with their helps, as zsh's `_describe` reads them."""
+    """Return words with their help texts in the format of zsh's `_describe`."""
     return " ".join(shlex.quote(f"{word}:{text}" if text else word) for word, text in helps.items())
 
 
 def fish_quoted(text: str) -> str:
-    """Text in single quotes, in which fish knows two escapes."""
+    """Quote text in single quotes, in which fish knows two escapes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def indented(lines: Sequence[str], depth: int) -> str:
-    """Lines at a depth."""
+    """Indent lines."""
     return "\n".join(" " * depth + line for line in lines)

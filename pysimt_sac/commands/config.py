@@ -1,4 +1,4 @@
-"""`pysimt-sac config`: a configuration with all that it includes, as one plain file; and the ready-made experiments."""
+"""`pysimt-sac config`: show a configuration merged with its includes; list and copy the ready-made experiments."""
 
 import argparse
 from pathlib import Path
@@ -10,30 +10,30 @@ from pysimt_sac.files import atomic_write, read_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to show, or what to copy."""
+    """Add the options."""
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="configuration file")
     parser.add_argument(
         "overrides", nargs="*", metavar="SECTION.KEY:VALUE", help="replaces a value of the configuration"
     )
-    parser.add_argument("--json", action="store_true", help="final values as JSON, which the schema describes")
+    parser.add_argument("--json", action="store_true", help="final values as JSON that follows the schema")
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
-        "--resolved", action="store_true", help="final values, defaults included, instead of what is written"
+        "--resolved", action="store_true", help="final values, defaults included, instead of the text as written"
     )
     group.add_argument(
-        "--options", action="store_true", help="explain every key that acts on its model, your own included"
+        "--options", action="store_true", help="explain every key that affects its model, including your own"
     )
     group.add_argument(
-        "--schema", action="store_true", help="JSON schema of all options; with FILE also of those that it adds"
+        "--schema", action="store_true", help="JSON schema of all options; with FILE, including those it adds"
     )
     group.add_argument("--list", action="store_true", help="list the experiments that come with this package")
     group.add_argument(
-        "--copy", nargs="+", metavar=("NAME", "DEST"), help="copy one of them, whole, to a file or folder (default: .)"
+        "--copy", nargs="+", metavar=("NAME", "DEST"), help="copy one of them, merged, to a file or folder (default: .)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do one of these things."""
+    """Show, list or copy configurations."""
     if args.file and (args.list or args.copy):
         raise UserError("is for one configuration, not for --list or --copy", args.file, "leave it out")
     if args.json and (args.list or args.copy or args.options or args.schema):
@@ -53,20 +53,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def view(args: argparse.Namespace) -> str:
-    """What to show of a configuration."""
+    """Return the chosen view of a configuration."""
     if args.json:
         return config_views.as_json(args.file, args.overrides, filled=args.resolved)
     text = config_views.resolved if args.resolved else config_views.listing if args.options else config_views.merged
     return text(args.file, args.overrides)
 
 
-# The ready ones
+# The ready-made ones
 
 
 def copy(name: str, dest: str = ".", *more: str) -> Path:
-    """Write an experiment with all that it includes; the path written."""
+    """Write an experiment merged with its includes; return the path."""
     if more:
-        raise UserError(f"{more[0]!r} is one word too many", "--copy", "give a name and at most one place")
+        raise UserError(f"{more[0]!r} is one argument too many", "--copy", "give a name and at most one destination")
     known = ready_configs()
     name = name.removesuffix(".conf")
     if name not in known:
@@ -75,7 +75,7 @@ def copy(name: str, dest: str = ".", *more: str) -> Path:
     if dest.endswith("/") or path.is_dir():
         path /= f"{name}.conf"
     if path.exists() or path.is_symlink():
-        raise UserError("is there already", path, "choose another name, or remove it")
+        raise UserError("already exists", path, "choose another name, or remove it")
     with atomic_write(path) as stream:
         stream.write(config_views.merged(known[name], []))
     return path

@@ -1,4 +1,4 @@
-"""What `pysimt-sac config` shows: a configuration's text, final values or JSON, its keys explained, the schema."""
+"""The views of `pysimt-sac config`: a configuration's text, final values, JSON, explained keys, and the schema."""
 
 import dataclasses
 import json
@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pysimt_sac.engine.config.parser import Options
 
-WIDEST = 100  # columns of a list that people can read
+WIDEST = 100  # columns of a readable list
 NOT_SET = ("", None, ())
 
 
 def register_models() -> None:
-    """Make our algorithms and the plain model known by their names."""
+    """Register our algorithms and the plain model."""
     import pysimt_sac.engine.network.nmt
     import pysimt_sac.models  # noqa: F401
 
 
 def merged(path: Path, overrides: list[str]) -> str:
-    """What is written, interpolations and comments kept; a configuration that others include need not be complete."""
+    """Return the text as written, with interpolations and comments; a configuration to include may be incomplete."""
     register_models()
     from pysimt_sac.engine.config.merging import read_merged
     from pysimt_sac.engine.config.parser import model_keys
@@ -40,7 +40,7 @@ def merged(path: Path, overrides: list[str]) -> str:
 
 
 class Checked:
-    """A configuration that training would accept, and what it may hold. Warnings go to standard error."""
+    """A configuration that training would accept, and its option classes. Warnings go to standard error."""
 
     def __init__(self, path: Path, overrides: list[str]) -> None:
         register_models()
@@ -52,10 +52,10 @@ class Checked:
             print(f"Warning: {warning}", file=sys.stderr)
         self.model = find_model(self.train.model_type, "[train] model_type")
         self.classes = used_option_classes(self.model, self.options.model, f"{path} [model]")
-        self.defaults: dict[str, Any] = getattr(self.model, "defaults", {})  # where declared ones do not suit the model
+        self.defaults: dict[str, Any] = getattr(self.model, "defaults", {})  # where the declared ones do not suit it
 
     def fill(self) -> None:
-        """Add what is not given."""
+        """Add defaults for keys that are not given."""
         for cls in self.classes:
             for field in dataclasses.fields(cls):
                 if not field.metadata["pysimt_only"]:
@@ -63,7 +63,7 @@ class Checked:
 
 
 def resolved(path: Path, overrides: list[str]) -> str:
-    """What training would be told."""
+    """Return the final values that training would use."""
     from pysimt_sac.engine.config.parser import resolved_text
 
     checked = Checked(path, overrides)
@@ -72,7 +72,7 @@ def resolved(path: Path, overrides: list[str]) -> str:
 
 
 def as_json(path: Path, overrides: list[str], filled: bool) -> str:
-    """Final values as the schema describes them: those that are given, or all."""
+    """Return final values as the schema describes them: the given ones or, if filled, all."""
     from pysimt_sac.engine.config.options import read_section
     from pysimt_sac.engine.config.values import plain
 
@@ -93,7 +93,7 @@ def as_json(path: Path, overrides: list[str], filled: bool) -> str:
 
 
 def schema(path: Path | None, overrides: list[str]) -> str:
-    """The JSON schema of the options: of ours, or with those of the files that a configuration names."""
+    """Return the JSON schema of our options, and of those in files that a configuration names."""
     register_models()
     from pysimt_sac.engine.config.parser import option_classes
     from pysimt_sac.engine.config.registry import MODELS
@@ -109,7 +109,7 @@ def schema(path: Path | None, overrides: list[str]) -> str:
 
 
 def listing(path: Path, overrides: list[str]) -> str:
-    """Every key that acts on a configuration's model, with its default and its meaning."""
+    """List every key that affects a configuration's model, with its default and meaning."""
     from pysimt_sac.engine.config.options import TrainOptions
 
     checked = Checked(path, overrides)
@@ -126,7 +126,7 @@ def listing(path: Path, overrides: list[str]) -> str:
 
 
 def described(field: "dataclasses.Field[Any]", default: Any) -> str:
-    """A key with its default, and below it what it means and may be."""
+    """Return a key with its default, and below it its meaning and choices."""
     meaning = field.metadata["help"]
     if field.metadata["choices"]:
         meaning += f" ({', '.join(str(choice) for choice in field.metadata['choices'])})"

@@ -1,4 +1,4 @@
-"""`pysimt-sac domain`: the distance of test sets from a training text."""
+"""`pysimt-sac domain`: measure the distance of test sets from a training text."""
 
 import argparse
 from pathlib import Path
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def domain_table(analysis: DomainAnalysis) -> Table:
-    """A row for each test set."""
+    """Return a table with a row for each test set."""
     header: tuple[str, ...] = (
         "test set",
         "sentences",
@@ -68,7 +68,7 @@ def domain_table(analysis: DomainAnalysis) -> Table:
 
 
 def domain_row(distance: DomainDistance) -> tuple[str, ...]:
-    """A row of the table."""
+    """Return the row of a test set."""
     cells = (
         distance.name,
         str(distance.sentences),

@@ -111,7 +111,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]
 
 
 def given_systems(args: argparse.Namespace) -> list[tuple[str, list[str]]]:
-    """Names and runs given by `add_system_arguments`, the baseline first."""
+    """Return the names and runs given by `add_system_arguments`, the baseline first."""
     systems = [("baseline", args.baseline)] if args.baseline else []
     systems += [(name, files) for name, *files in args.system]
     for name, files in systems:
@@ -137,12 +137,12 @@ def read_outputs(words: Sequence[str]) -> dict[str, NamedText]:
 
 
 def chosen_resampling(args: argparse.Namespace) -> Resampling:
-    """The resampling options."""
+    """Return the resampling options."""
     return Resampling(args.shuffles, args.bootstrap, args.seed, args.shuffling)
 
 
 def chosen_metrics(args: argparse.Namespace, reference: Path) -> tuple[CorpusMetric, ...]:
-    """The chosen metrics; print why others are left out."""
+    """Return the chosen metrics; print why others are left out."""
     names = [name.strip().lower() for name in args.metrics.split(",") if name.strip()]
     choice = choose_metrics(names, args.tokenize, args.lang or guess_language(reference), args.meteor_jar)
     note(choice.missing)

@@ -1,4 +1,4 @@
-"""`pysimt-sac frequency`: training frequencies of the words in hypotheses."""
+"""`pysimt-sac frequency`: analyse the training frequencies of the words in hypotheses."""
 
 import argparse
 from pathlib import Path
@@ -12,8 +12,8 @@ from pysimt_sac.evaluation.report.figure_files import save_figure
 from pysimt_sac.evaluation.report.tables import frequency_table
 from pysimt_sac.evaluation.scoring.texts import check_texts, preprocessing_differences, read_text
 
-EPILOG = """The training text is the target side, in words without BPE. The first HYP is the baseline; for each other
-one the sentences that it improved are also analysed separately, as in the paper's figure. Plots: NAME.svg or NAME.png
+EPILOG = """The training text is the target side, in words without BPE. The first HYP is the baseline; for every other
+HYP, the sentences that it improved are also analysed separately, as in the paper's figure. Plots: NAME.svg or NAME.png
 (needs matplotlib) shows all sentences, NAME-1.svg and so on the improved ones."""
 
 

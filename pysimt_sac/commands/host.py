@@ -1,4 +1,4 @@
-"""`pysimt-sac host`: what trains and translates here, pysimt itself or the engine; and whose the command is."""
+"""`pysimt-sac host`: show the host, pysimt itself or the embedded engine, and who owns the `pysimt` command."""
 
 import argparse
 import os
@@ -15,11 +15,11 @@ OURS, THEIRS = "pysimt_sac", "pysimt itself"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """None."""
+    """Add no options."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Say it line by line."""
+    """Print the host and the owner of the `pysimt` command."""
     for line in describe_host():
         print(line)
     value = os.environ.get(choice.VARIABLE)
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe_host() -> list[str]:
-    """The host; pysimt is one only if all of it can be imported."""
+    """Describe the host; pysimt is one only if all of it can be imported."""
     if choice.name() == "pysimt":
         from pysimt_sac.hosts.pysimt_device import reserve_device
 
@@ -44,13 +44,13 @@ def describe_host() -> list[str]:
 
 
 def find_script() -> Path | None:
-    """The script that the shell runs for `pysimt`, or the one of this environment if the shell knows none."""
+    """Return the script that the shell runs for `pysimt`, else the one in this environment."""
     found = shutil.which("pysimt") or shutil.which("pysimt", path=sysconfig.get_path("scripts"))
     return Path(found) if found else None
 
 
 def owner(script: Path) -> str:
-    """Which package a script named `pysimt` belongs to. Both packages list it as theirs; its text tells them apart."""
+    """Return the owner of a script named `pysimt`. Both packages list it as theirs; its text tells them apart."""
     try:
         text = script.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -61,17 +61,17 @@ def owner(script: Path) -> str:
 
 
 def describe_command(script: Path | None) -> list[str]:
-    """Whose the command `pysimt` is, and what to do if it is not ours."""
+    """Describe the owner of the command `pysimt`, and what to do if it is not this package."""
     if script is None:
         return ["Command `pysimt`:  not found; `pysimt-sac train` and `pysimt-sac translate` do the same"]
     whose = owner(script)
-    lines = [f"Command `pysimt`:  of {whose}, {script}"]
+    lines = [f"Command `pysimt`:  belongs to {whose}, {script}"]
     if script.parent.resolve() != Path(sysconfig.get_path("scripts")).resolve():
-        lines.append(f"                   in another environment than this one, {sysconfig.get_path('scripts')}")
+        lines.append(f"                   in a different environment from this one, {sysconfig.get_path('scripts')}")
     if whose != OURS:
         lines += [
             "                   It does not know our models. Use `pysimt-sac train` and `pysimt-sac translate`, or",
-            "                   install this package once more, after the other, from its folder:",
+            "                   reinstall this package, after the other, from its folder:",
             "                   pip install --force-reinstall --no-deps .",
         ]
     return lines

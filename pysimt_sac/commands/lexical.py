@@ -1,4 +1,4 @@
-"""`pysimt-sac lexical`: accuracy on ambiguous words (LTA, ALI), with significance tests."""
+"""`pysimt-sac lexical`: measure accuracy on ambiguous words (LTA, ALI), with significance tests."""
 
 import argparse
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def read_hypotheses(args: argparse.Namespace) -> list[tuple[str, tuple[NamedText
 def check(
     mlt: Path, cases: Sequence[Case], systems: Sequence[tuple[str, tuple[NamedText, ...]]], context: Sequence[NamedText]
 ) -> None:
-    """Check that all texts have the same length, and the preprocessing of the list."""
+    """Check that all texts have the same length and the same preprocessing as the list."""
     texts = [text for _, runs in systems for text in runs]
     for text in [*texts, *context]:
         check_lengths(text.name, text.lines, texts[0].name, texts[0].lines)
@@ -106,7 +106,7 @@ def check(
 
 
 def show_example(example: Example, context: dict[str, NamedText]) -> str:
-    """A case with source, reference and hypotheses, which are marked + (correct), - (wrong) or blank."""
+    """Format a case with source, reference and hypotheses, which are marked + (correct), - (wrong) or blank."""
     case = example.case
     others = ", ".join(case.wrong_forms()[:6]) or "none"
     rare = ", rare" if case.rare else ""

@@ -1,7 +1,7 @@
 """The sub-commands, their modules and their parsers.
 
 Each command is a module of `pysimt_sac.commands` with `add_arguments(parser)` and `run(args)`. It is imported only
-when it is asked for, so that `--help` answers at once.
+when needed, so that `--help` is fast.
 """
 
 import argparse
@@ -22,33 +22,33 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     "train": Command("train a model from a configuration file", in_pysimt=True),
     "translate": Command("translate with a trained model", in_pysimt=True),
-    "build-vocab": Command("count the words of text files into vocabularies", in_pysimt=True),
-    "attach": Command("tell a checkpoint how its text was prepared, so that it translates plain text"),
-    "average": Command("one checkpoint with the mean weights of several"),
-    "config": Command("show a configuration with all that it includes; list and copy the ready ones"),
-    "prepare": Command("turn a downloaded or generated corpus into what training reads"),
-    "score": Command("BLEU, chrF, TER and METEOR of translations"),
-    "compare": Command("is a system better than the baseline? several runs each, with significance"),
-    "lexical": Command("how well ambiguous words are translated (LTA, ALI)"),
-    "table": Command("the paper's tables, filled with your own runs"),
-    "frequency": Command("how frequent in training are the words that systems produce?"),
-    "rank": Command("human ranking: draw a blind sheet, score the filled one"),
-    "domain": Command("how far is a test set from the training text? unknown words and perplexity"),
-    "report": Command("one page that shows what training did to the translations"),
-    "reproduce": Command("the paper's tables from the raw data, by one command that can be stopped at any moment"),
-    "results": Command("one page of the results of several reproductions"),
-    "completion": Command("a script with which bash, zsh or fish completes these commands"),
-    "host": Command("what trains and translates here: pysimt itself or the embedded engine; whose `pysimt` is"),
+    "build-vocab": Command("build vocabularies from text files", in_pysimt=True),
+    "attach": Command("record in a checkpoint how its text was prepared, so that it can translate plain text"),
+    "average": Command("average the weights of several checkpoints"),
+    "config": Command("show a configuration merged with its includes; list and copy the ready-made ones"),
+    "prepare": Command("prepare a downloaded or generated corpus for training"),
+    "score": Command("compute BLEU, chrF, TER and METEOR of translations"),
+    "compare": Command("compare systems with a baseline, several runs each, with significance tests"),
+    "lexical": Command("measure accuracy on ambiguous words (LTA, ALI)"),
+    "table": Command("fill the paper's tables with your own runs"),
+    "frequency": Command("analyse the training frequencies of the words that systems produce"),
+    "rank": Command("human ranking: sample a blind sheet, score the filled one"),
+    "domain": Command("measure how far test sets are from the training text: unknown words and perplexity"),
+    "report": Command("write a page that shows what training changed in the translations"),
+    "reproduce": Command("reproduce the paper's tables from the raw data; can be stopped and resumed at any time"),
+    "results": Command("put the results of several reproductions on one page"),
+    "completion": Command("print a completion script for bash, zsh or fish"),
+    "host": Command("show what trains and translates here, pysimt or the embedded engine, and who owns `pysimt`"),
 }
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of a command. Flags may stand before, between and after its other arguments."""
+    """The parser of a command. Flags may come before, between and after its other arguments."""
 
     intermixing = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse's; `parse_known_intermixed_args`, which does the work, calls it in turn."""
+        """Parse like argparse; `parse_known_intermixed_args`, which does the work, calls this in turn."""
         if self.intermixing or self._subparsers is not None:
             return super().parse_known_args(args, namespace)
         self.intermixing = True
@@ -59,14 +59,14 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def command_module(name: str) -> str:
-    """The module behind a sub-command."""
+    """Return the name of a sub-command's module."""
     return f"pysimt_sac.commands.{name.replace('-', '_')}"
 
 
 def build_parser(program: str, commands: dict[str, Command], chosen: Collection[str]) -> argparse.ArgumentParser:
-    """A parser in which only the chosen sub-commands have their arguments."""
+    """Build a parser in which only the chosen sub-commands have their arguments."""
     parser = argparse.ArgumentParser(
-        prog=program, description="Train and use translation models, by maximum likelihood and by reinforcement."
+        prog=program, description="Train and use translation models: maximum likelihood and reinforcement learning."
     )
     parser.add_argument("--version", action="version", version=f"{program} (pysimt_sac {__version__})")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
@@ -78,5 +78,5 @@ def build_parser(program: str, commands: dict[str, Command], chosen: Collection[
 
 
 def commands_of(program: str) -> dict[str, Command]:
-    """The sub-commands of `pysimt` or of `pysimt-sac`."""
+    """Return the sub-commands of `pysimt` or of `pysimt-sac`."""
     return {name: command for name, command in COMMANDS.items() if command.in_pysimt or program != "pysimt"}

@@ -145,7 +145,7 @@ def add_iwslt14(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Tokenise and lowercase IWSLT14. Leave out training and validation pairs that are too long, or with a length "
         "ratio above 1.5. "
-        "Every 23rd of the other pairs is validation, unless there is a validation set. Writes "
+        "Every 23rd remaining pair is used for validation, unless there is a validation set. Writes "
         "OUT/de-en/SPLIT.tok.lc.LANG and train.tok.lc-min3.vocab.LANG."
     )
     add_common(parser, "de-en.tgz, the folder it unpacks to, or a folder of train, val and test.LANG[.gz]")

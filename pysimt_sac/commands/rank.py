@@ -102,7 +102,7 @@ def run_score(args: argparse.Namespace) -> int:
 
 
 def system_table(result: RankingResult) -> Table:
-    """A row for each group and system."""
+    """Return a table with a row for each group and system."""
     rows: list[tuple[str, ...]] = []
     rules, bold = set(), set()
     for group, systems in result.groups.items():
@@ -135,7 +135,7 @@ def system_table(result: RankingResult) -> Table:
 
 
 def pair_table(pairs: tuple[PairRanking, ...]) -> Table:
-    """A row for each pair of systems."""
+    """Return a table with a row for each pair of systems."""
     return Table(
         header=("words", "first", "second", "first better", "equal", "second better", "p"),
         rows=tuple(

@@ -1,4 +1,4 @@
-"""`pysimt-sac report`: one HTML page with all analyses of some runs."""
+"""`pysimt-sac report`: write one HTML page with all analyses of some runs."""
 
 import argparse
 import importlib.util
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         type=Path,
         metavar="FOLDER",
-        help="where the runs' files are now, if they have moved: each is looked for below it by its last parts",
+        help="where the runs' files are now, if they have moved: each is searched below it by the end of its path",
     )
     files.add_argument("--train", type=Path, metavar="FILE", help="training text, target side, without BPE")
     options.add_measure_argument(parser)
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def make_request(args: argparse.Namespace) -> ReportRequest:
-    """The request that the options describe."""
+    """Return the request that the options describe."""
     outputs: dict[tuple[str, str], tuple[Path, ...]] = {}
     for word in args.hyp:
         system, equals, file = word.partition("=")

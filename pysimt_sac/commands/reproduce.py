@@ -1,4 +1,4 @@
-"""`pysimt-sac reproduce`: the paper's tables from the raw data, in one command that can be stopped at any moment."""
+"""`pysimt-sac reproduce`: reproduce the paper's tables from the raw data; can be stopped and resumed at any time."""
 
 import argparse
 import os
@@ -12,30 +12,28 @@ from pysimt_sac.commands.arguments import positive
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import read_lines
 
-EPILOG = """Stopped in any way, the same command goes on where it was. The folder --out gets results.json, tables.md and
-report.html, beside the data, runs, translations, scores and logs they are made of. See docs/reproduce.md."""
-EVERY, EVERY_ON_TERMINAL = 60.0, 2.0  # seconds between two lines that say how far everything is
+EPILOG = """After any interruption, the same command resumes where it stopped. It writes results.json, tables.md and
+report.html to --out, beside the data, runs, translations, scores and logs behind them. See docs/reproduce.md."""
+EVERY, EVERY_ON_TERMINAL = 60.0, 2.0  # seconds between progress lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.epilog = EPILOG
     parser.add_argument("pair", metavar="PAIR", help="en-de or en-fr (Multi30K), or demo (the generated corpus)")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="everything is written here")
-    parser.add_argument("--raw", type=Path, metavar="FOLDER", help="the corpus's raw files, as for `prepare`")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="output folder")
+    parser.add_argument("--raw", type=Path, metavar="FOLDER", help="raw files of the corpus, as for `prepare`")
     parser.add_argument("--mlt", type=Path, metavar="FOLDER", help="MLT's ambiguous words, as for `prepare mlt`")
-    parser.add_argument(
-        "--prepared", type=Path, metavar="FOLDER", help="in the place of --raw: what `prepare` has written"
-    )
-    parser.add_argument("--seeds", type=positive, default=3, metavar="N", help="runs of each system (default: 3)")
-    parser.add_argument("--systems", default="", metavar="A,B", help="only these, and what they start from")
+    parser.add_argument("--prepared", type=Path, metavar="FOLDER", help="instead of --raw: the output of `prepare`")
+    parser.add_argument("--seeds", type=positive, default=3, metavar="N", help="runs per system (default: 3)")
+    parser.add_argument("--systems", default="", metavar="A,B", help="only these systems and those they start from")
     parser.add_argument("--short", action="store_true", help="short runs, to try it out")
-    parser.add_argument("--matrix", type=Path, metavar="FILE", help="systems and settings of your own")
-    parser.add_argument("--plan", action="store_true", help="only say what is to do, and how long it takes")
-    parser.add_argument("--print-matrix", action="store_true", help="only print the matrix, to be changed")
-    parser.add_argument("--tables", action="store_true", help="train nothing; make the tables of what is there")
-    parser.add_argument("--jobs", type=positive, metavar="N", help="steps at a time (default: one per core)")
-    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="threads of each step (default: 1)")
+    parser.add_argument("--matrix", type=Path, metavar="FILE", help="your own systems and settings")
+    parser.add_argument("--plan", action="store_true", help="print the plan with estimated times and exit")
+    parser.add_argument("--print-matrix", action="store_true", help="print the matrix, to be edited, and exit")
+    parser.add_argument("--tables", action="store_true", help="train nothing; build the tables from existing results")
+    parser.add_argument("--jobs", type=positive, metavar="N", help="parallel steps (default: cores / threads)")
+    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="threads per step (default: 1)")
     parser.add_argument(
         "-d", "--device-id", default="cpu", metavar="DEVICE", help="auto, cpu, gpu or cuda:N (default: cpu)"
     )
@@ -47,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plan, and do it."""
+    """Plan the reproduction and run it."""
     from pysimt_sac.engine.training.interrupts import Interrupted
     from pysimt_sac.reproduce.adoption import Adoption
     from pysimt_sac.reproduce.corpus import Request
@@ -85,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
             reproduction.run(adoption, train=not args.tables)
         except Interrupted as interruption:
             command = shlex.join(["pysimt-sac", *sys.argv[1:]])
-            console.tell(f"Stopped by {interruption}; all states are saved. To go on: {command}")
+            console.tell(f"Stopped by {interruption}; all states are saved. To resume: {command}")
             return interruption.status
         finally:
             console.clear()
@@ -97,9 +95,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def checked_out(path: Path | None) -> Path:
-    """The folder to write to, absolute; configurations could not name one with a $ in it."""
+    """Return the absolute output folder; refuse a path with a $, which configurations could not name."""
     if path is None:
-        raise UserError("missing", "--out FOLDER", "say where to write everything")
+        raise UserError("missing", "--out FOLDER", "give the output folder")
     out = path.expanduser().resolve()
     if "$" in str(out):
         raise UserError("a $ cannot be part of this folder's path", out, "choose another --out")
@@ -107,25 +105,25 @@ def checked_out(path: Path | None) -> Path:
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Console:
-    """Lines on standard error, and below them, on a terminal, one that says how far everything is."""
+    """Lines on standard error and, on a terminal, a progress line below them."""
 
     def __init__(self) -> None:
         self.is_terminal = sys.stderr.isatty()
         self.last, self.shown = time.monotonic(), ""
 
     def tell(self, message: str) -> None:
-        """A line that stays."""
+        """Print a permanent line."""
         self.clear()
         stamp = "" if "\n" in message else time.strftime("%H:%M:%S ")
         print(f"{stamp}{message}", file=sys.stderr, flush=True)
 
     def show(self, line: Callable[[], str]) -> None:
-        """Say how far everything is, if that was some time ago."""
+        """Report overall progress, unless the last report is recent."""
         if time.monotonic() - self.last < (EVERY_ON_TERMINAL if self.is_terminal else EVERY):
             return
         self.last = time.monotonic()
@@ -139,7 +137,7 @@ class Console:
         print(self.shown, end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Remove the line that says how far everything is."""
+        """Erase the progress line."""
         if self.shown:
             print(f"\r{' ' * len(self.shown)}\r", end="", file=sys.stderr, flush=True)
             self.shown = ""

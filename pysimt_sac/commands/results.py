@@ -1,4 +1,4 @@
-"""`pysimt-sac results`: the tables of several reproductions on one page, with what is to be said about them."""
+"""`pysimt-sac results`: put the tables of several reproductions on one page, with a discussion."""
 
 import argparse
 import sys
@@ -12,11 +12,11 @@ from pysimt_sac.files import atomic_write, read_lines
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json", help="of `pysimt-sac reproduce`")
+    parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json", help="from `pysimt-sac reproduce`")
     parser.add_argument("--discussion", type=Path, metavar="FILE", help="Markdown for the page; may quote figures")
     parser.add_argument(
         "--join", action="store_true",
-        help="no page: one results.json of the given ones, which have other systems and the same baselines",
+        help="instead of a page, join the given files, with different systems and the same baselines, into one",
     )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file instead of standard output")
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def by_name(found: Mapping[Path, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Results by the names that a discussion quotes them by: the file's or, of a `results.json`, its folder's."""
+    """Return results by the names that a discussion quotes: the file's or, for a `results.json`, its folder's."""
     named: dict[str, dict[str, Any]] = {}
     for path, results in found.items():
         name = path.absolute().parent.name if path.name == "results.json" else path.stem
@@ -51,7 +51,7 @@ def by_name(found: Mapping[Path, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def join_files(found: Mapping[Path, dict[str, Any]], args: argparse.Namespace) -> int:
-    """Write one file of several, and say which of them a system is taken from that stands in more than one."""
+    """Join several files into one; for each system that is in several of them, print which one counts."""
     from pysimt_sac.reproduce.joining import join, replaced
     from pysimt_sac.reproduce.results import write_results
 
@@ -59,6 +59,6 @@ def join_files(found: Mapping[Path, dict[str, Any]], args: argparse.Namespace) -
         raise UserError("takes at least two files, and -o FILE, but no --discussion", "--join")
     write_results(args.output, join(found))
     for name, counts, other in replaced(found):
-        print(f"{name}: that of {counts}, not of {other}", file=sys.stderr)
+        print(f"{name}: taken from {counts}, not from {other}", file=sys.stderr)
     print(f"written: {args.output}")
     return 0

@@ -1,4 +1,4 @@
-"""`pysimt-sac score`: BLEU, chrF, TER and METEOR of hypotheses."""
+"""`pysimt-sac score`: compute BLEU, chrF, TER and METEOR of hypotheses."""
 
 import argparse
 from pathlib import Path
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def score_table(scored: list[TextScores]) -> Table:
-    """A row for each hypothesis."""
+    """Return a table with a row for each hypothesis."""
     first = scored[0].scores
     shown = [score.metric for score in first if score.metric != "length"]
     directions = [score.higher_is_better for score in first if score.metric != "length"]

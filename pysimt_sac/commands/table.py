@@ -1,4 +1,4 @@
-"""`pysimt-sac table`: the paper's tables with your own runs."""
+"""`pysimt-sac table`: fill the paper's tables with your own runs."""
 
 import argparse
 from pathlib import Path

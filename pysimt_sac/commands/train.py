@@ -1,4 +1,4 @@
-"""`pysimt train`: train a model from a configuration file, or go on with a run that was stopped."""
+"""`pysimt train`: train a model from a configuration file, or resume a run that was stopped."""
 
 import argparse
 import shlex
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """pysimt's arguments, and ours."""
+    """Add pysimt's options and ours."""
     parser.add_argument("-C", "--config", required=True, type=Path, help="configuration file")
     parser.add_argument("-s", "--suffix", default="", help="added to the run's name")
     parser.add_argument(
         "-d", "--device-id", default="auto", metavar="DEVICE", help="auto, cpu, gpu or cuda:N (default: auto)"
     )
     parser.add_argument("--restart", action="store_true", help="start over; an old run of this name is moved aside")
-    parser.add_argument("--check", action="store_true", help="do everything but train, and say what was found")
+    parser.add_argument("--check", action="store_true", help="check everything without training, and report")
     console = parser.add_mutually_exclusive_group()
-    console.add_argument("--verbose", action="store_true", help="show on the console all that goes to the log file")
-    console.add_argument("--quiet", action="store_true", help="show validations, warnings and the end only")
+    console.add_argument("--verbose", action="store_true", help="show everything that goes to the log file")
+    console.add_argument("--quiet", action="store_true", help="show only validations, warnings and the end")
     parser.add_argument(
         "overrides", nargs="*", metavar="SECTION.KEY:VALUE", help="replaces a value of the configuration"
     )
@@ -84,7 +84,7 @@ def train_embedded(args: argparse.Namespace) -> int:
             trainer.train()
         except Interrupted as interruption:
             command = command_to_go_on(args) if world.size == 1 else "the same command"
-            stopped = f"Stopped by {interruption}; the state is saved. To go on: {command}"
+            stopped = f"Stopped by {interruption}; the state is saved. To resume: {command}"
             trainer.journal.show(stopped, ALWAYS)
             return interruption.status
         finally:
@@ -93,7 +93,7 @@ def train_embedded(args: argparse.Namespace) -> int:
 
 
 def announce(trainer: "Trainer") -> None:
-    """What begins, or goes on: all of it in the log, the most important on the console."""
+    """Report what starts or resumes: in full in the log, in brief on the console."""
     from pysimt_sac.engine.distributed import world
     from pysimt_sac.engine.training.console import compact
     from pysimt_sac.engine.training.startup import describe_briefly, describe_resuming, describe_start
@@ -108,7 +108,7 @@ def announce(trainer: "Trainer") -> None:
 
 
 def command_to_go_on(args: argparse.Namespace) -> str:
-    """The command that was given, but never with `--restart`."""
+    """Return the command that was given, but never with `--restart`."""
     words = ["pysimt", "train", "-C", str(args.config)]
     if args.suffix:
         words += ["-s", args.suffix]

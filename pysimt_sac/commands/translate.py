@@ -17,7 +17,7 @@ LARGEST = 2**62
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """pysimt's arguments, and ours."""
+    """Add pysimt's options and ours."""
     parser.add_argument(
         "model", help="checkpoint, or a run's folder: its best checkpoint by the first of its eval_metrics"
     )
@@ -30,22 +30,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--raw",
         action="store_true",
-        help="take and give plain text, of standard input or of the file named by -S, instead of prepared text",
+        help="read and write plain text instead of prepared text, from standard input or the file named by -S",
     )
     parser.add_argument(
         "--prepare",
         type=Path,
         metavar="FOLDER",
-        help="--raw: prepare text as the corpus in this folder, if the checkpoint does not tell how",
+        help="--raw: prepare text like the corpus in this folder, if the checkpoint does not record how",
     )
     parser.add_argument(
         "--data",
         type=Path,
         metavar="FOLDER",
-        help="where the files of the splits are now, if they have moved: each is looked for below it by its last parts",
+        help="where the splits' files are now, if they have moved: each is searched below it by the end of its path",
     )
     parser.add_argument(
-        "-o", "--output", metavar="PREFIX", help="output files begin with this; in a folder (out/) with the run's name"
+        "-o", "--output", metavar="PREFIX", help="prefix of the output files; a folder (out/) adds the run's name to it"
     )
     parser.add_argument(
         "-f",
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-k", "--beam-size", type=int, default=6, help="hypotheses kept by beam search (default: 6)")
     parser.add_argument(
-        "-a", "--lp-alpha", type=float, default=0.0, help="length penalty of beam search; 0 divides by the words"
+        "-a", "--lp-alpha", type=float, default=0.0, help="length penalty of beam search; 0 divides by the length"
     )
     parser.add_argument("-u", "--suppress-unk", action="store_true", help="never produce <unk>")
     parser.add_argument("-N", "--n-best", action="store_true", help="write all hypotheses of beam search, with scores")
@@ -76,10 +76,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d", "--device-id", default="auto", metavar="DEVICE", help="auto, cpu, gpu or cuda:N (default: auto)"
     )
-    parser.add_argument("-r", "--stochastic", action="store_true", help="sampling: another result every time")
+    parser.add_argument("-r", "--stochastic", action="store_true", help="sampling: a different result every time")
     parser.add_argument("--temperature", type=float, default=1.0, help="sampling: below 1 sharpens, above 1 flattens")
-    parser.add_argument("--top-k", type=int, default=0, help="sampling: only among the K likeliest words; 0: all")
-    parser.add_argument("--seed", type=int, default=1234, help="sampling: the same seed, the same sample")
+    parser.add_argument("--top-k", type=int, default=0, help="sampling: only from the K likeliest words; 0: all")
+    parser.add_argument("--seed", type=int, default=1234, help="sampling: random seed (default: 1234)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -109,7 +109,7 @@ def translate(args: argparse.Namespace) -> int:
 
 
 def check_arguments(args: argparse.Namespace) -> None:
-    """Refuse what cannot be meant."""
+    """Refuse values and combinations that make no sense."""
     from pysimt_sac.engine.decoding.translation import LONGEST_TRANSLATION
 
     positive = {"-k": args.beam_size, "-m": args.max_len, "-b": args.batch_size, "--temperature": args.temperature}
@@ -143,11 +143,11 @@ def check_arguments(args: argparse.Namespace) -> None:
     if args.splits is not None and not all(split.strip() for split in args.splits.split(",")):
         raise UserError(f"{args.splits!r} is not a list of splits", "-s", "e.g. -s val,test")
     if args.splits and not args.output:
-        raise UserError("missing", "-o PREFIX", "say how the output files shall begin")
+        raise UserError("missing", "-o PREFIX", "give the prefix of the output files")
 
 
 def name_of_system(named: str) -> str:
-    """How translations are called that only have a folder to go to: after the run, or after a lone checkpoint."""
+    """Return the name for translations when -o is a folder: the run's, or that of a checkpoint outside a run."""
     path = Path(named).expanduser().resolve()
     if path.is_dir():
         return path.name
@@ -156,7 +156,7 @@ def name_of_system(named: str) -> str:
 
 
 def search_options(args: argparse.Namespace) -> "SearchOptions":
-    """What the search is told."""
+    """Return the options of the search."""
     import secrets
 
     from pysimt_sac.engine.decoding.translation import SearchOptions
@@ -168,7 +168,7 @@ def search_options(args: argparse.Namespace) -> "SearchOptions":
 
 
 def warn(message: str) -> None:
-    """A line on standard error; only rank 0 writes it."""
+    """Print a line on standard error, on rank 0 only."""
     from pysimt_sac.engine.distributed import world
 
     if world.is_main:
@@ -176,14 +176,14 @@ def warn(message: str) -> None:
 
 
 def translate_standard_input(translator: "Translator") -> int:
-    """Each line as it comes."""
+    """Translate each line as it arrives."""
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     translator.translate_stream(sys.stdin.buffer, lambda line: print(line, flush=True), warn)
     return 0
 
 
 def source_file(args: argparse.Namespace, side: str) -> Path:
-    """The file that `-S` names."""
+    """Return the file that `-S` names."""
     named, _, path = args.source.partition(":")
     if named != side or not path:
         raise UserError(f"{args.source!r} is not of the form {side}:FILE", "-S")
@@ -191,7 +191,7 @@ def source_file(args: argparse.Namespace, side: str) -> Path:
 
 
 def translate_other_text(args: argparse.Namespace, translator: "Translator", log: Callable[[str], None]) -> int:
-    """Standard input, or the file that `-S` names."""
+    """Translate standard input, or the file that `-S` names."""
     if not args.splits:
         return translate_standard_input(translator)
     source = source_file(args, str(translator.model.sl))
@@ -223,7 +223,7 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
         model = SearchablePysimtModel(theirs.model)
         return translate_standard_input(Translator(model, search, manager.dev, not args.disable_filters))
     theirs()
-    if theirs.filter is None:  # then pysimt writes the raw translations only
+    if theirs.filter is None:  # pysimt then writes only the raw translations
         kind = f"beam{args.beam_size}" if args.func == "bs-pysimt" else search.suffix
         for split in theirs.splits:
             stem = Path(f"{args.output}.{split}.{kind}")

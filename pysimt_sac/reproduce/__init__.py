@@ -1,5 +1,5 @@
-"""The paper's tables from the raw data: prepare, train, translate, score and report, whatever interrupts it.
+"""Reproduce the paper's tables from the raw data: prepare, train, translate, score and report, despite interruptions.
 
-`matrix` says what is compared, `steps` and `scoring` turn it into commands, `stamps` know which are done, `plan` says
-how long the others take, `runner` runs them side by side, `results` and `tables` gather and show their figures.
+`matrix` declares what is compared, `steps` and `scoring` turn it into commands, `stamps` records which are done, `plan`
+estimates the rest, `runner` runs them in parallel, `results` and `tables` collect and show their figures.
 """

@@ -1,4 +1,4 @@
-"""Taking over runs that were made elsewhere: where configuration, text and actor are the same, the outcome is, too."""
+"""Take over runs made elsewhere: if configuration, text and actor are the same, so is the outcome."""
 
 import functools
 import hashlib
@@ -24,26 +24,26 @@ from pysimt_sac.reproduce.stamps import Stamp, Stamps
 from pysimt_sac.reproduce.steps import Training
 
 NOT_COPIED = shutil.ignore_patterns("old-*", "train_state.previous.pt", "*.tmp", ".lock")
-SHOWN = 4  # differences that are told
-DEPTH = 3  # of folders in which runs are looked for
+SHOWN = 4  # differences that are reported
+DEPTH = 3  # levels of folders searched for runs
 
 
 @dataclass
 class Candidate:
-    """A finished run somewhere; its state is read when it is needed."""
+    """A finished run made elsewhere; its state is read on demand."""
 
     folder: Path
-    nearest: str = ""  # what it comes nearest to, and ...
-    reasons: list[str] = field(default_factory=list)  # ... why it is not that; nothing if it was taken over
+    nearest: str = ""  # the training it is nearest to, and ...
+    reasons: list[str] = field(default_factory=list)  # ... why it does not match; empty if it was taken over
 
     def remember(self, training: Training, reasons: list[str]) -> None:
-        """Keep the training that it comes nearest to."""
+        """Keep the training with the fewest differences."""
         if not self.nearest or len(reasons) < len(self.reasons):
             self.nearest, self.reasons = training.title, reasons
 
     @functools.cached_property
     def state(self) -> dict[str, Any]:
-        """The run's state without its weights; empty if it has none that this version reads."""
+        """The run's state without its weights; empty if this version cannot read it."""
         try:
             state, _ = load_state(self.folder)
         except UserError:
@@ -51,12 +51,12 @@ class Candidate:
         return {name: state[name] for name in ("config", "progress", "files") if name in state} if state else {}
 
     def differences(self, training: Training) -> list[str]:
-        """Why it is not the outcome of a training; empty if it is."""
+        """Return why the run is not the outcome of a training; empty if it is."""
         config, progress = self.state.get("config"), self.state.get("progress", {})
         if config is None or not progress.get("ended") or training.options is None:
-            return ["has not ended"]
+            return ["has not finished"]
         if "files" not in self.state:  # a run of an earlier version
-            return ["does not record the content of its text"]
+            return ["does not record checksums of its text"]
         model = build_model(Options.from_dict(training.options.to_dict()))
         wanted = model.opts.to_dict()  # with all defaults
         same = functools.partial(same_value, known=self.state["files"])
@@ -65,14 +65,14 @@ class Candidate:
         train = read_section(TrainOptions, training.options.train, training.options.filename)
         ended = Progress.from_dict(progress)
         if not ends_there(ended, train):
-            return ["would have ended elsewhere"]
+            return ["would have ended at a different point"]
         if (length := schedule_length(model, train)) != ended.lr_total:
-            return [f"its learning rate falls over {ended.lr_total} updates, not {length}"]
+            return [f"its learning rate decays over {ended.lr_total} updates, not {length}"]
         return []
 
 
 def comparable(config: dict[str, Any]) -> dict[str, Any]:
-    """A configuration without `pretrained_file`, whose weights are compared instead, and what does not act."""
+    """Return a configuration without unused keys and `pretrained_file`, whose weights are compared instead."""
     train = {key: value for key, value in config["train"].items() if key != "pretrained_file"}
     if not train.get("lr_decay"):
         train = {key: value for key, value in train.items() if not key.startswith("lr_decay_")}
@@ -80,7 +80,7 @@ def comparable(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def schedule_length(model: Any, train: TrainOptions) -> int:
-    """The updates over which the learning rate would fall; 0 if it does not. It is fixed when a run begins."""
+    """Return the updates over which the learning rate would decay, 0 if it does not; fixed when a run starts."""
     if model.recipe.lr_schedule not in FALLING:
         return 0
     n_batches = len(model.load_data("train", train.batch_size).batches(1))
@@ -88,7 +88,7 @@ def schedule_length(model: Any, train: TrainOptions) -> int:
 
 
 def ends_there(progress: Progress, train: TrainOptions) -> bool:
-    """Whether these options end a run where it has ended, whatever its own were: not later, and not earlier."""
+    """Return whether these options end a run exactly where it ended, whatever its own options were."""
     name = train.eval_metrics[0].upper()
     scores = progress.scores.get(name, [])
     sign = 1 if METRICS.get(name).higher_better else -1
@@ -102,7 +102,7 @@ def ends_there(progress: Progress, train: TrainOptions) -> bool:
 
 @dataclass
 class Adoption:
-    """Looks for runs in folders. made_by: the commit that made them; tell: says what was found."""
+    """Searches folders for runs to take over. made_by: the commit that made them; tell: prints a message."""
 
     folders: Sequence[Path]
     made_by: str
@@ -113,13 +113,13 @@ class Adoption:
     def __post_init__(self) -> None:
         for folder in self.folders:
             if not folder.is_dir():
-                raise UserError("no such folder", folder, "--adopt takes a run's folder, or one with several")
+                raise UserError("no such folder", folder, "--adopt takes a run's folder, or a folder of runs")
             patterns = ["/".join(["*"] * depth + [STATE_FILE]) for depth in range(DEPTH + 1)]
             paths = sorted(path.parent.resolve() for pattern in patterns for path in folder.glob(pattern))
             self.candidates += [Candidate(path) for path in paths if self.stamps.root.resolve() not in path.parents]
 
     def find(self, trainings: Sequence[Training], done: Mapping[str, Stamp]) -> dict[str, Candidate]:
-        """The run to take over for each training that is not done, by the training's id; say why others are not."""
+        """Return the run to take over for each unfinished training, by its id; report why other runs do not match."""
         found: dict[str, Candidate] = {}
         by_key = {step.key: step for step in trainings}
         for training in trainings:
@@ -141,11 +141,11 @@ class Adoption:
             if candidate.nearest and candidate.reasons:
                 shown = "; ".join(candidate.reasons[:SHOWN]) + " ..." * (len(candidate.reasons) > SHOWN)
                 self.tell(f"not taken over: {candidate.folder}, nearest to {candidate.nearest}: {shown}")
-                candidate.nearest = ""  # told
+                candidate.nearest = ""  # reported
         return found
 
     def take_over(self, trainings: Sequence[Training], done: dict[str, Stamp]) -> None:
-        """Copy what fits into the place of a training that is not done, and stamp it."""
+        """Copy matching runs into the folders of unfinished trainings, and stamp them."""
         found = self.find(trainings, done)
         for training in trainings:
             if candidate := found.get(training.id):
@@ -153,7 +153,7 @@ class Adoption:
                 self.tell(f"taken over: {training.title}, from {candidate.folder}")
 
     def same_actor(self, candidate: Candidate, start: Path | None) -> bool:
-        """Whether a run started from the weights of the actor in this folder, or both from none."""
+        """Return whether a run started from the actor in this folder, or from none if there is no folder."""
         named = candidate.state["config"]["train"].get("pretrained_file")
         if start is None or not named:
             return start is None and not named
@@ -161,11 +161,11 @@ class Adoption:
             metric = read_section(TrainOptions, candidate.state["config"]["train"], named).eval_metrics[0]
             theirs, ours = (weights_digest(find_checkpoint(place, metric)) for place in (named, start))
         except UserError:
-            return False  # its actor is gone
+            return False  # its actor no longer exists
         return theirs == ours
 
     def copy(self, candidate: Candidate, training: Training) -> Stamp:
-        """Copy a run's folder; the stamp comes last, so that half a copy is no run."""
+        """Copy a run's folder; the stamp comes last, so that an incomplete copy does not count."""
         with atomic_folder(training.folder) as folder:
             folder.rmdir()
             shutil.copytree(candidate.folder, folder, symlinks=True, ignore=NOT_COPIED)
@@ -173,7 +173,7 @@ class Adoption:
 
 
 def weights_digest(path: Path) -> str:
-    """A checksum of a checkpoint's weights, whatever else is in it."""
+    """Return a checksum of a checkpoint's weights alone."""
     total = hashlib.sha256()
     for name, weight in sorted(load_checkpoint(path).weights.items()):
         total.update(name.encode())

@@ -15,7 +15,7 @@ from pysimt_sac.reproduce.stamps import digest
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asks for. prepared: a corpus that has been prepared already, instead of `raw`."""
+    """The user's request. prepared: an already prepared corpus, instead of `raw`."""
 
     pair: str
     out: Path
@@ -32,14 +32,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Preparation:
-    """A command that prepares something, and the key of what it prepares; nothing to run if there are no words."""
+    """A command that prepares a corpus, and the key of the result; without words, there is nothing to run."""
 
     name: str
     key: str
     folder: Path
     words: tuple[str, ...] = ()
-    files: tuple[Path, ...] = ()  # that it writes, at least
-    content: dict[str, str] = field(default_factory=dict)  # checksums of what was prepared elsewhere
+    files: tuple[Path, ...] = ()  # that it must write
+    content: dict[str, str] = field(default_factory=dict)  # checksums of a corpus prepared elsewhere
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Places:
     pair: str
 
     def fill(self, text: str, test_set: str = "") -> str:
-        """The string with all names replaced; without a test set {set} stays."""
+        """Return the string with all names replaced; without a test set, {set} stays."""
         source, _, target = self.pair.partition("-")
         names = {"data": str(self.data), "mlt": str(self.mlt), "pair": self.pair, "source": source, "target": target}
         if test_set:
@@ -63,7 +63,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Prepared data: the text, and the ambiguous words if there are any."""
+    """Prepared data: the text, and the ambiguous words if available."""
 
     text: Preparation
     ambiguous: Preparation | None
@@ -72,7 +72,7 @@ class Corpus:
 
 
 def find_corpus(matrix: Matrix, request: Request) -> Corpus:
-    """Check the raw data, or what has been prepared, and say how to go on from there."""
+    """Check the raw or prepared data; return the corpus and how to prepare what is missing."""
     text = demo(request) if matrix.corpus == "demo" else multi30k_text(matrix, request)
     ambiguous, missing = None, []
     if matrix.corpus == "multi30k" and matrix.data.ambiguous:
@@ -86,7 +86,7 @@ def find_corpus(matrix: Matrix, request: Request) -> Corpus:
 
 
 def demo(request: Request) -> Preparation:
-    """The generated corpus, which needs no raw files."""
+    """Return the preparation of the generated corpus, which needs no raw files."""
     for option, value in (("--raw", request.raw), ("--mlt", request.mlt), ("--prepared", request.prepared)):
         if value:
             raise UserError("the demo corpus is generated", option, "leave it out")
@@ -96,7 +96,7 @@ def demo(request: Request) -> Preparation:
 
 
 def multi30k_text(matrix: Matrix, request: Request) -> Preparation:
-    """Multi30K from its raw files, or prepared."""
+    """Return the preparation of Multi30K from raw files, or the prepared corpus."""
     if (request.raw is None) == (request.prepared is None):
         raise UserError("give one of them", "--raw or --prepared", "--raw FOLDER of Multi30K's files, SPLIT.LANG[.gz]")
     if request.prepared:
@@ -118,7 +118,7 @@ def multi30k_text(matrix: Matrix, request: Request) -> Preparation:
 
 
 def multi30k_ambiguous(matrix: Matrix, request: Request, text: Preparation) -> tuple[Preparation | None, str]:
-    """MLT's ambiguous words, or the reason why there are none."""
+    """Return the preparation of MLT's ambiguous words, or the reason why there is none."""
     if request.mlt is None:
         return None, "Ambiguous words (LTA, ALI): MLT's files were not given (--mlt FOLDER)."
     raw = require_folder(request.mlt.resolve())

@@ -1,7 +1,7 @@
-"""Join the `results.json` of a comparison that was made in parts: other systems, compared with the same runs.
+"""Join the `results.json` files of a comparison made in parts: different systems, the same baseline runs.
 
-Every figure is of one system, or of a system and a baseline. So it does not matter where the other systems were
-trained, as long as the baselines are the same: the same text, and the same scores of every run, to the last digit.
+Every figure belongs to one system, or to a system and a baseline. So it does not matter where the other systems were
+trained, as long as the baselines are the same: the same text, and the same scores of every run to the last digit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ HINT = "only parts of one comparison can be joined"
 
 
 def join(parts: Mapping[Path, Results]) -> Results:
-    """All systems of the parts, by their files; a system of several parts is that of the last one."""
+    """Join the systems of all parts, given by file; for a system in several parts, the last one counts."""
     (first, whole), *others = parts.items()
     for path, part in others:
         check_same(first, whole, path, part)
@@ -27,7 +27,7 @@ def join(parts: Mapping[Path, Results]) -> Results:
 
 
 def replaced(parts: Mapping[Path, Results]) -> list[tuple[str, Path, Path]]:
-    """The systems that are not baselines and stand in several files: name, the file that counts, one that does not."""
+    """Return the systems, without baselines, in several files: name, the file that counts, one that does not."""
     holders: dict[str, list[Path]] = {}
     for path, part in parts.items():
         for name in names(part):
@@ -36,64 +36,64 @@ def replaced(parts: Mapping[Path, Results]) -> list[tuple[str, Path, Path]]:
 
 
 def names(results: Results) -> list[str]:
-    """The systems of a file."""
+    """Return the names of the systems."""
     return [system["name"] for system in results["systems"]]
 
 
 def check_same(first: Path, whole: Results, path: Path, part: Results) -> None:
-    """Refuse what was not made in the same way, or has other runs of a baseline."""
+    """Refuse parts with different settings, text or baseline runs."""
     for key in SETTINGS:
         if whole[key] != part[key]:
             raise UserError(f"{key} is {part[key]!r}, not {whole[key]!r} as in {first}", path, HINT)
     for key in ("data", "ambiguous_words"):
         if whole[key].get("files") != part[key].get("files") or not part["data"].get("files"):
-            raise UserError(f"was made of other text than {first}, or does not say of which ({key})", path, HINT)
+            raise UserError(f"was made from other text than {first}, or does not record which ({key})", path, HINT)
     facts = {"comparisons": comparison_facts, "lexical": lexical_facts, "paper_tables": table_facts}
     for key, of_one in facts.items():
         if [of_one(own) for own in whole[key]] != [of_one(own) for own in part[key]]:
-            what = f"its {key} are of other sets, sentences, metrics or settings than those of {first}"
+            what = f"its {key} differ from those of {first} in sets, sentences, metrics or settings"
             raise UserError(what, path, HINT)
     for name in whole["baselines"]:
         if (name in names(whole)) != (name in names(part)) or scores_of(whole, name) != scores_of(part, name):
-            raise UserError(f"has other runs of {name} than {first}: their scores differ", path, HINT)
+            raise UserError(f"has different runs of {name} than {first}: their scores differ", path, HINT)
 
 
 def comparison_facts(part: Results) -> list[object]:
-    """What must be the same in two comparisons that are joined."""
+    """Return what must be the same in two comparisons to join."""
     facts = ("search", "baseline", "variant", "test_set", "sentences", "left_out", "resampling")
     return [*(part[name] for name in facts), signatures(part["metrics"])]
 
 
 def lexical_facts(part: Results) -> list[object]:
-    """What must be the same in two lists of ambiguous words that are joined."""
+    """Return what must be the same in two results on ambiguous words to join."""
     facts = [part[name] for name in ("search", "baseline", "test_set", "cases")]
     return [*facts, signatures(part["all"]), signatures(part["rare"])]
 
 
 def table_facts(table: Results) -> list[object]:
-    """What must be the same in two tables of the paper's that are joined."""
+    """Return what must be the same in two of the paper's tables to join."""
     return [table[name] for name in ("key", "columns")]
 
 
 def signatures(metrics: Sequence[Results]) -> list[tuple[str, str]]:
-    """Metrics, and how they are computed."""
+    """Return the names and signatures of metrics."""
     return [(metric["metric"], metric["signature"]) for metric in metrics]
 
 
 def metric_lists(results: Results) -> list[list[Results]]:
-    """Every list of metrics, always in the same order."""
+    """Return every list of metrics, always in the same order."""
     found = [part["metrics"] for part in results["comparisons"]]
     return found + [part[kind] for part in results["lexical"] for kind in ("all", "rare")]
 
 
 def scores_of(results: Results, name: str) -> list[list[float]]:
-    """The scores of a system's runs, by every metric, on every set."""
+    """Return the scores of a system's runs, by every metric, on every set."""
     own = [system for metrics in metric_lists(results) for metric in metrics for system in metric["systems"]]
     return [system["runs"] for system in own if system["system"] == name]
 
 
 def join_two(whole: Results, part: Results) -> Results:
-    """The systems of both; those of `part` count, but for the baselines, which are equal."""
+    """Join the systems of both; those of `part` count, except for the baselines, which are equal."""
     new = {name for name in names(part) if name not in whole["baselines"]}
     old = {name for name in names(whole) if name not in whole["baselines"]} - new
 
@@ -117,15 +117,15 @@ def join_two(whole: Results, part: Results) -> Results:
 
 
 def not_about(missing: Sequence[str], systems: set[str]) -> list[str]:
-    """What is missing, but for the steps of systems that are taken from the other side."""
+    """Return what is missing, without the steps of systems taken from the other side."""
     steps = tuple(f"{what} {name}, seed " for name in systems for what in ("train", "translate with"))
     return [line for line in missing if not any(step in line for step in steps)]
 
 
 def merge(left: Sequence[Results], right: Sequence[Results], key: str, new: set[str]) -> list[Results]:
-    """Entries by name; those of `new` systems are the right side's, in the place of the left side's or at the end.
+    """Merge entries by name; those of `new` systems are the right side's, replacing the left side's or at the end.
 
-    A new system without an entry on the right has none: the left side's would be of other runs.
+    A new system without an entry on the right gets none: the left side's would belong to other runs.
     """
     theirs = {entry[key]: entry for entry in right if entry[key] in new}
     found = [theirs.pop(entry[key], None) if entry[key] in new else entry for entry in left]
@@ -133,7 +133,7 @@ def merge(left: Sequence[Results], right: Sequence[Results], key: str, new: set[
 
 
 def join_rows(left: Sequence[Results], right: Sequence[Results], new: set[str]) -> list[Results]:
-    """The rows of a table of the paper's: each of its own, followed by ours of that name, then our others."""
+    """Join the rows of one of the paper's tables: each of its rows, followed by ours of that name, then our others."""
     papers = [row for row in left if not row["runs"]]
     own = merge([row for row in left if row["runs"]], [row for row in right if row["runs"]], "system", new)
     rows = []

@@ -1,4 +1,4 @@
-"""The matrix: a TOML file that says which systems are trained on which corpus, and how they are compared.
+"""The matrix: a TOML file that declares which systems are trained on which corpus, and how they are compared.
 
 `experiments/reproduce/multi30k.toml` explains all keys.
 """
@@ -18,12 +18,12 @@ from pysimt_sac.files import read_lines, require_file
 T = TypeVar("T")
 CORPORA = ("multi30k", "demo")
 READY_FOLDER = "reproduce"
-RESERVED = "=:,"  # have a meaning where commands name systems
+RESERVED = "=:,"  # separators in arguments that name systems
 
 
 @dataclass(frozen=True)
 class DataSpec:
-    """Files of the prepared corpus; {data}, {mlt}, {pair}, {source}, {target} and {set} are replaced in all strings."""
+    """Files of the prepared corpus; strings may contain {data}, {mlt}, {pair}, {source}, {target} and {set}."""
 
     tests: tuple[str, ...]
     reference: str
@@ -42,13 +42,13 @@ class DecodingSpec:
     batch_size: int = 64
 
     def searches(self) -> list[str]:
-        """The names of the searches, the one that the tables show first."""
+        """Return the names of the searches; the first is the one that the paper's tables show."""
         return [f"beam{self.beam}", "gs"] if self.greedy else [f"beam{self.beam}"]
 
 
 @dataclass(frozen=True)
 class ScoringSpec:
-    """Resampling, and the baselines of comparisons."""
+    """Resampling, and the baselines of the comparisons."""
 
     baselines: tuple[str, ...]
     shuffles: int = 10_000
@@ -57,7 +57,7 @@ class ScoringSpec:
 
 @dataclass(frozen=True)
 class TimeSpec:
-    """What is assumed before anything has been measured, on one core: seconds of an MLE update, of a translation."""
+    """Assumed times on one core, until measured: seconds per MLE update and per translated sentence."""
 
     update: float = 1.0
     sentence: float = 0.05
@@ -67,8 +67,8 @@ class TimeSpec:
 class SystemSpec:
     """A system: its configuration and overrides; `start` is the system whose run of the same seed it starts from.
 
-    seeds: at most so many runs; pairs: only for these, if any are named; optional: only if `--systems` names it;
-    short: further overrides with `--short`.
+    seeds: maximum number of runs, 0 for no maximum; pairs: only for these pairs, if any; optional: only if `--systems`
+    names it; short: additional overrides for `--short`.
     """
 
     name: str
@@ -82,13 +82,13 @@ class SystemSpec:
 
     @property
     def slug(self) -> str:
-        """The name in files' names."""
+        """The name as used in file names."""
         return re.sub(r"\W+", "-", self.name.lower()).strip("-")
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """All that a matrix file says."""
+    """The content of a matrix file."""
 
     path: Path
     title: str
@@ -101,7 +101,7 @@ class Matrix:
     seconds: TimeSpec = field(default_factory=TimeSpec)
 
     def config_path(self, system: SystemSpec) -> Path:
-        """The file of a system's configuration: a ready one by its name, or a path from the matrix's folder."""
+        """Return a system's configuration file: a ready-made one by name, or a path relative to the matrix."""
         if not system.config.endswith(".conf"):
             known = ready_configs()
             if system.config not in known:
@@ -112,13 +112,13 @@ class Matrix:
 
 
 def ready_matrices() -> dict[str, Path]:
-    """The matrices that come with this package, by name."""
+    """Return the matrices that come with this package, by name."""
     folder = ready_folder()
     return {path.stem: path for path in sorted(folder.glob(f"{READY_FOLDER}/*.toml"))} if folder else {}
 
 
 def find_matrix(pair: str, given: Path | None) -> Matrix:
-    """The given matrix, or the ready one for a pair."""
+    """Return the given matrix, or the ready-made one for a pair."""
     matrices = [read_matrix(path) for path in ([given] if given else ready_matrices().values())]
     for matrix in matrices:
         if pair in matrix.pairs:
@@ -147,7 +147,7 @@ def read_matrix(path: Path) -> Matrix:
 
 
 def section(cls: type[T], values: Any, path: Path, name: str = "") -> T:
-    """One table of the file as the dataclass that declares it."""
+    """Convert a table of the file to the dataclass that declares it."""
     named = name or (f"system {values['name']!r}" if isinstance(values, dict) and "name" in values else "")
     where = f"{path}: {named}" if named else str(path)
     if not isinstance(values, dict):
@@ -164,7 +164,7 @@ def section(cls: type[T], values: Any, path: Path, name: str = "") -> T:
 
 
 def converted(value: Any, kind: Any, where: str) -> Any:
-    """A value of the type that its field declares; lists of strings become tuples."""
+    """Convert a value to the type that its field declares; lists of strings become tuples."""
     if kind == tuple[str, ...]:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
@@ -173,24 +173,24 @@ def converted(value: Any, kind: Any, where: str) -> Any:
         return float(value)
     is_number = kind in (int, float)
     if (is_number or kind in (str, bool)) and (type(value) is not kind or (is_number and value < 0)):
-        raise UserError(f"{value!r} is not a {'number from 0' if is_number else kind.__name__}", where)
+        raise UserError(f"{value!r} is not a {'number of at least 0' if is_number else kind.__name__}", where)
     return value
 
 
 def check_matrix(matrix: Matrix) -> None:
-    """Refuse names that do not fit together."""
+    """Refuse inconsistent names and invalid numbers."""
     names = [system.name for system in matrix.systems]
     if matrix.corpus not in CORPORA:
         raise UserError(f"no corpus is called {matrix.corpus!r}", matrix.path, did_you_mean(matrix.corpus, CORPORA))
     for number, system in enumerate(matrix.systems):
         where = f"{matrix.path}: system {system.name!r}"
         if system.name.lower() == "baseline" or set(system.name) & set(RESERVED):
-            raise UserError(f"a system cannot be called that, or have {RESERVED} in its name", where, "rename it")
+            raise UserError(f"its name cannot be 'baseline' or contain any of {RESERVED}", where, "rename it")
         if not system.slug or system.slug in [other.slug for other in matrix.systems[:number]]:
-            raise UserError("its name is another system's, or none that a file can have", where, "rename it")
+            raise UserError("its name is another system's, or cannot be used as a file name", where, "rename it")
         if system.start and system.start not in names[:number]:
             todo = did_you_mean(system.start, names[:number])
-            raise UserError(f"starts from {system.start!r}, which is no system above it", where, todo)
+            raise UserError(f"starts from {system.start!r}, which is not a system above it", where, todo)
         matrix.config_path(system)
     for name in matrix.scoring.baselines:
         if name not in names:
@@ -201,18 +201,18 @@ def check_matrix(matrix: Matrix) -> None:
         if value < (least := 2 if key == "bootstrap" else 1):
             raise UserError(f"{value} must be at least {least}", f"{matrix.path}: {key}")
     if not (matrix.scoring.baselines and matrix.data.tests and matrix.pairs):
-        raise UserError("needs at least one of pairs, tests and baselines", matrix.path)
+        raise UserError("needs at least one pair, one test set and one baseline", matrix.path)
 
 
 def choose_systems(matrix: Matrix, pair: str, wanted: Sequence[str]) -> list[SystemSpec]:
-    """The systems of a pair, or those that are named, with all that they start from."""
+    """Return the systems of a pair, or the named ones, with all that they start from."""
     own = {system.name: system for system in matrix.systems if not system.pairs or pair in system.pairs}
     folded = {name.lower(): name for name in own}
     for name in wanted:
         if name.lower() not in folded:
             raise UserError(f"no system of {pair} is called {name!r}", "--systems", did_you_mean(name, own))
     chosen = {folded[name.lower()] for name in wanted} or {name for name in own if not own[name].optional}
-    for system in reversed(matrix.systems):  # what a system starts from stands above it
+    for system in reversed(matrix.systems):  # what a system starts from is above it
         if system.name in chosen and system.start:
             if system.start not in own:
                 raise UserError(f"starts from {system.start!r}, which {pair} does not have", system.name)

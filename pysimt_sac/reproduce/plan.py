@@ -1,4 +1,4 @@
-"""The plan: what is done, what goes on, what is to do, and how long it takes."""
+"""The plan: what is done, what resumes, what is to do, and how long it takes."""
 
 import dataclasses
 import heapq
@@ -14,8 +14,8 @@ from pysimt_sac.reproduce.runner import Runner, Running, updates_made
 from pysimt_sac.reproduce.stamps import Stamp
 from pysimt_sac.reproduce.steps import Step, Training, Translating
 
-DONE, TAKE_OVER, RESUME, TO_DO = "done", "take over", "go on", "to do"
-# An update of each algorithm in updates of maximum likelihood (benchmarks/README.md), validations left out.
+DONE, TAKE_OVER, RESUME, TO_DO = "done", "take over", "resume", "to do"
+# Cost of an update relative to maximum likelihood (benchmarks/README.md), without validations.
 COST = {
     "SimultaneousNMT": 1.0,
     "MLENMT": 1.0,
@@ -29,14 +29,14 @@ COST = {
     "MRTNMT": 10.0,
 }
 OTHER_COST = 4.0
-PREPARING, SCORING = 60.0, 30.0  # seconds, until measured
+PREPARING, SCORING = 60.0, 30.0  # seconds, assumed
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates from what has been measured in steps that are finished or running, else from the matrix's assumptions.
+    """Estimates times from finished and running steps, else from the matrix's assumptions.
 
-    By the step's id: elsewhere, finished runs to be taken over; running, seconds per update of running trainings.
+    By step id: elsewhere, finished runs that will be taken over; running, seconds per update of running trainings.
     """
 
     matrix: Matrix
@@ -46,7 +46,7 @@ class Estimator:
     running: Mapping[str, float] = field(default_factory=dict)
 
     def seconds_per_update(self, training: Training) -> tuple[float, str]:
-        """Of a training, and where the number comes from."""
+        """Return the seconds per update of a training, and the source of the number."""
         measured = [(step, pace) for step in self.steps if isinstance(step, Training) and (pace := self.pace(step))]
         same = [pace for step, pace in measured if step.system == training.system]
         if same:
@@ -54,18 +54,18 @@ class Estimator:
         cost = COST.get(training.model_type, OTHER_COST)
         if measured:
             plain = [pace / COST.get(step.model_type, OTHER_COST) for step, pace in measured]
-            return cost * statistics.fmean(plain), "by what others took"
+            return cost * statistics.fmean(plain), "from other systems"
         return cost * self.matrix.seconds.update, "assumed"
 
     def pace(self, step: Training) -> float | None:
-        """Seconds per update of a training, validations included; None if nothing has been measured yet."""
+        """Return the seconds per update of a training, validations included; None if not measured yet."""
         if step.id not in self.done:
             return self.running.get(step.id)
         details = self.done[step.id].details
         return float(details["seconds"]) / max(1, int(details["timed_updates"]))
 
     def seconds(self, step: Step) -> tuple[float, str]:
-        """How long a step still takes at most, and where the number comes from."""
+        """Return how long a step still takes at most, and the source of the number."""
         if step.id in self.done or step.id in self.elsewhere:
             return 0.0, ""
         if isinstance(step, Training):
@@ -79,12 +79,12 @@ class Estimator:
             ]
             if measured:
                 return sum(measured) / len(measured), "measured"
-            greedy = 3.0 if step.search == "gs" else 1.0  # greedy search is about so many times as fast
+            greedy = 3.0 if step.search == "gs" else 1.0  # greedy search is about this many times as fast
             return len(step.outputs) * 1000 * self.matrix.seconds.sentence / greedy, "assumed"
         return (PREPARING if step.id.startswith("prepare") else SCORING), "assumed"
 
     def status(self, step: Step) -> str:
-        """Done, to take over, to go on, or to do."""
+        """Return whether a step is done, to be taken over, to be resumed, or to do."""
         if step.id in self.done:
             return DONE
         if step.id in self.elsewhere:
@@ -93,7 +93,7 @@ class Estimator:
 
 
 def makespan(seconds: Mapping[str, float], steps: Sequence[Step], jobs: int) -> float:
-    """The time until the last step ends, if each starts as soon as it can on one of so many workers."""
+    """Return the time until the last step ends, if each starts as soon as it can on one of `jobs` workers."""
     left = [step for step in steps if seconds.get(step.id, 0.0) > 0]
     ended = {step.id: 0.0 for step in steps if step not in left}
     running: list[tuple[float, str]] = []
@@ -104,14 +104,14 @@ def makespan(seconds: Mapping[str, float], steps: Sequence[Step], jobs: int) -> 
                 left.remove(step)
                 heapq.heappush(running, (now + seconds[step.id], step.id))
         if not running:
-            break  # what is left needs steps that are not among these
+            break  # the rest needs steps that are not in this list
         now, name = heapq.heappop(running)
         ended[name] = now
     return now
 
 
 def describe(estimator: Estimator, steps: Sequence[Step], jobs: int, after: float) -> list[str]:
-    """The plan in lines. after: seconds of scoring when all is translated."""
+    """Return the lines of the plan. after: seconds of scoring after all translations."""
     lines, seconds = [], {}
     width = max(len(step.title) for step in steps if not isinstance(step, Translating))
     for step in steps:
@@ -127,14 +127,14 @@ def describe(estimator: Estimator, steps: Sequence[Step], jobs: int, after: floa
     whole = makespan(seconds, steps, jobs) + after / jobs
     lines.append(f"  {'score, compare and report':{width}}  about {in_words(after)}")
     lines.append(
-        f"{n_done} of {len(steps)} steps are done; at most {in_words(total)} of work are left, "
-        f"{in_words(whole)} with {jobs} at a time"
+        f"{n_done} of {len(steps)} steps are done; at most {in_words(total)} of work left, "
+        f"{in_words(whole)} with {jobs} in parallel"
     )
     return lines
 
 
 def describe_step(estimator: Estimator, step: Step, seconds: float, source: str) -> str:
-    """Status and time of a step."""
+    """Describe the status and time of a step."""
     status = estimator.status(step)
     if status == DONE:
         stamp = estimator.done[step.id]
@@ -150,7 +150,7 @@ def describe_step(estimator: Estimator, step: Step, seconds: float, source: str)
 
 
 def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step]) -> str:
-    """How far everything is, in one line."""
+    """Describe overall progress in one line."""
     paces = {own.step.id: pace for own in runner.running if (pace := pace_of(own))}
     estimator = dataclasses.replace(estimator, running=paces)
     seconds = {step.id: estimator.seconds(step)[0] for step in steps}
@@ -172,6 +172,6 @@ def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step
 
 
 def pace_of(own: Running) -> float | None:
-    """Seconds per update of a running training since it was started; None before its first update."""
+    """Return the seconds per update of a running training since it was started; None before the first update."""
     made = updates_made(own.step.folder) - own.first_update if isinstance(own.step, Training) else 0
     return (time.monotonic() - own.started) / made if made > 0 else None

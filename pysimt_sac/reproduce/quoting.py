@@ -1,8 +1,8 @@
 """Figures in a text about results: `{en-de: SAC BLEU - C1: BLEU 2016}` becomes `+0.86 (p 0.0002, 9/9)`.
 
-A quotation names the results, a system, and a figure, so that a text cannot say another number than the tables. With a
-baseline, `SYSTEM - BASELINE`, it is the difference, its p, and the pairs of runs in which the system is better; without
-one, the mean over runs. The figure is one of:
+A quotation names the results, a system and a figure, so that a text cannot contradict the tables. With a baseline,
+`SYSTEM - BASELINE`, it is the difference, its p, and the pairs of runs in which the system is better; without one, the
+mean over runs. The figure is one of:
 - a metric (BLEU, chrF, TER, METEOR, length), then the test set (as in the tables; without one: all sets pooled), then
   `greedy` for greedy search;
 - LTA or ALI, then the test set, then `rare` for the rare cases only;
@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 
 
 def fill_in(text: str, found: Mapping[str, Results]) -> str:
-    """Replace all quotations in a text by the figures of the results that they name."""
+    """Replace all quotations in a text with the figures that they name."""
 
     def figure(match: re.Match[str]) -> str:
         name, systems, figure = (" ".join(part.split()) for part in match.groups())
@@ -39,12 +39,12 @@ def fill_in(text: str, found: Mapping[str, Results]) -> str:
 
 
 def quote(results: Results, systems: str, figure: str) -> str:
-    """One figure in words."""
+    """Format one figure."""
     system, _, baseline = systems.partition(MINUS)
     word, *rest = figure.split()
     if word in OF_RUNS:
         if baseline or rest:
-            raise UserError(f"{word!r} is of one system, and has no test set")
+            raise UserError(f"{word!r} takes one system and no test set")
         return of_runs(word, pick(system, {own["name"]: own for own in results["systems"]}), results)
     option = "rare" if word in LEXICAL else "greedy"
     chosen = [name for name in rest if name != option]
@@ -58,14 +58,14 @@ def quote(results: Results, systems: str, figure: str) -> str:
 
 
 def pick(name: str, known: Mapping[str, Value]) -> Value:
-    """The value of a name, or say which name is nearest."""
+    """Return the value of a name; suggest the nearest name if it is unknown."""
     if name not in known:
         raise UserError(f"there is no {name!r}", todo=did_you_mean(name, known))
     return known[name]
 
 
 def of_runs(word: str, system: Results, results: Results) -> str:
-    """What is of the runs themselves, not of their translations."""
+    """Format a figure of the runs themselves, not of their translations."""
     if word == "time":
         return in_words(statistics.fmean(run["seconds"] for run in system["runs"]))
     metric = validation_metric(results)
@@ -73,29 +73,29 @@ def of_runs(word: str, system: Results, results: Results) -> str:
 
 
 def scored_metrics(results: Results, baseline: str, test_set: str, greedy: bool) -> Sequence[Results]:
-    """The metrics of a comparison; without a baseline those of the first one: each has the scores of all systems."""
+    """Return the metrics of a comparison; without a baseline, of the first one: all have the scores of all systems."""
     baselines = {name: name for name in results["baselines"]}
     chosen = pick(baseline or results["baselines"][0], baselines)
     search = next((search for search in results["searches"] if (search == "gs") == greedy), "")
     parts = [part for part in compared(results, search, chosen) if part["variant"] != "noUNK"]
     by_set = {set_name(part): part["metrics"] for part in parts}
-    return pick(test_set or next(iter(by_set), ""), by_set)  # the pooled one is the first
+    return pick(test_set or next(iter(by_set), ""), by_set)  # the pooled one comes first
 
 
 def lexical_metrics(results: Results, baseline: str, test_set: str, rare: bool) -> Sequence[Results]:
-    """LTA and ALI of a test set."""
+    """Return LTA and ALI of a test set."""
     chosen = baseline or results["baselines"][0]
     parts = [part for part in results["lexical"] if part["baseline"] == chosen]
     return pick(test_set, {short_name(part["test_set"]): part["rare" if rare else "all"] for part in parts})
 
 
 def average(own: Results, metric: str) -> str:
-    """The mean over runs, as in the tables."""
+    """Format the mean over runs, as in the tables."""
     return f"{own['average'] / 100:.3f}" if metric == "length" else f"{own['average']:.1f}"
 
 
 def difference(own: Results, metric: str) -> str:
-    """The difference from the baseline with its p and, of several runs, the pairs won; no length is a win."""
+    """Format the difference from the baseline with p and, for several runs, the pairs won; not for length."""
     found = own["against_baseline"]
     if found is None:
         raise UserError("compares a baseline with itself")

@@ -1,4 +1,4 @@
-"""A whole reproduction: plan, prepare, train, translate, score, tables; stopped anywhere, it goes on from there."""
+"""A whole reproduction: plan, prepare, train, translate, score, tables; it resumes where it stopped."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,12 @@ RESULTS, TABLES, ABOUT = "results.json", "tables.md", "about.json"
 
 @dataclass
 class Reproduction:
-    """A reproduction from beginning to end. Everything that can be checked is checked when it is made."""
+    """A reproduction from start to finish. Everything that can be checked is checked on construction."""
 
     matrix: Matrix
     request: Request
     tell: Callable[[str], None]
-    show: Callable[[Callable[[], str]], None]  # is given what makes the line that says how far everything is
+    show: Callable[[Callable[[], str]], None]  # takes a function that makes the progress line
 
     def __post_init__(self) -> None:
         out = self.request.out
@@ -45,7 +45,7 @@ class Reproduction:
         """Refuse the folder of another pair."""
         path = self.request.out / ABOUT
         if path.is_file() and (other := read_json(path).get("pair")) != self.request.pair:
-            raise UserError(f"has the reproduction of {other!r}", self.request.out, "choose another --out")
+            raise UserError(f"contains the reproduction of {other!r}", self.request.out, "choose another --out")
 
     def find_done(self, steps: Sequence[Step]) -> None:
         """Read the stamps of steps."""
@@ -53,38 +53,38 @@ class Reproduction:
         self.runner.done.update({name: stamp for name, stamp in found.items() if stamp})
 
     def estimator(self, elsewhere: Mapping[str, Path] | None = None) -> Estimator:
-        """Estimates by what is done now, here or elsewhere."""
+        """Return estimates from what is done now. elsewhere: runs that will be taken over."""
         return Estimator(self.matrix, self.steps, self.runner.done, elsewhere or {})
 
     def show_progress(self, runner: Runner) -> None:
-        """Offer the line that says how far everything is."""
+        """Show overall progress."""
         self.show(lambda: describe_progress(self.estimator(), runner, self.steps))
 
     def plan(self, adoption: Adoption | None = None) -> list[str]:
-        """The plan, with the runs that an adoption would take over, and what the tables will lack."""
+        """Return the plan, with the runs that an adoption would take over, and what the tables will lack."""
         notes, elsewhere = [*self.corpus.missing, *self.metrics.missing], {}
         if adoption and self.is_prepared():
             found = adoption.find(self.work.trainings, self.runner.done)
             elsewhere = {name: candidate.folder for name, candidate in found.items()}
         elif adoption:
-            notes.append("runs can be taken over when the corpus has been prepared")
+            notes.append("runs can be taken over once the corpus is prepared")
         n_tests, n_baselines = len(self.matrix.data.tests), len(self.matrix.scoring.baselines)
         scoring = SCORING * n_baselines * (n_tests + 2) + SCORING
         lines = describe(self.estimator(elsewhere), self.steps, self.request.jobs, scoring)
         return lines + [f"note: {line}" for line in notes]
 
     def is_prepared(self) -> bool:
-        """Whether the text to train on is there."""
+        """Return whether the training text has been prepared."""
         needed = {name for training in self.work.trainings for name in training.after}
         return all(step.id in self.runner.done for step in self.work.preparations if step.id in needed)
 
     def take_over(self, adoption: Adoption) -> None:
-        """Take over runs, if the text that they must have been trained on is there."""
+        """Take over runs, if the training text has been prepared."""
         if self.is_prepared():
             adoption.take_over(self.work.trainings, self.runner.done)
 
     def run(self, adoption: Adoption | None, train: bool = True) -> Results:
-        """Do all steps, or only the scoring of what has been translated, and write the results."""
+        """Run all steps, or only score what has been translated, and write the results."""
         with atomic_write(self.request.out / ABOUT) as stream:
             json.dump({"pair": self.request.pair, "matrix": self.matrix.path.name}, stream)
         if train:
@@ -95,7 +95,7 @@ class Reproduction:
         return self.finish()
 
     def finish(self) -> Results:
-        """Score, gather, and write the tables."""
+        """Score, and write results and tables."""
         translated = [step for step in self.work.translations if step.id in self.runner.done]
         if not translated:
             raise UserError("nothing has been translated yet", self.request.out, "see the failures above")
@@ -118,5 +118,5 @@ class Reproduction:
         return results
 
     def written(self) -> list[Path]:
-        """The files that a reader wants."""
+        """Return the files meant for readers."""
         return [self.request.out / name for name in (RESULTS, TABLES, "report.html")]

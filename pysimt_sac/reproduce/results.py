@@ -1,4 +1,4 @@
-"""`results.json`: every figure of a reproduction, with what it was made of; no text of others, no machine's paths."""
+"""`results.json`: every figure of a reproduction with its provenance, without corpus text and local paths."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ from pysimt_sac.reproduce.stamps import PACKAGES, Stamp, commit
 from pysimt_sac.reproduce.steps import Step, Training
 
 FORMAT = 1
-BASELINE = "baseline"  # how `compare` and `lexical` call it
-FIGURES = ("comparisons", "lexical", "paper_tables")  # what must not depend on how often a reproduction was stopped
+BASELINE = "baseline"  # its name in the output of `compare` and `lexical`
+FIGURES = ("comparisons", "lexical", "paper_tables")  # must not depend on how often a reproduction was stopped
 Results = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class FinishedReproduction:
-    """A reproduction whose steps are done, as far as they could be."""
+    """A reproduction whose steps are done, as far as possible."""
 
     matrix: Matrix
     corpus: Corpus
@@ -36,7 +36,7 @@ class FinishedReproduction:
     missing: tuple[str, ...]
 
     def results(self) -> Results:
-        """All figures."""
+        """Return all figures."""
         scored = [step for step in self.scoring if isinstance(step, Scoring) and step.id in self.done]
         return {
             "format": FORMAT,
@@ -60,11 +60,11 @@ class FinishedReproduction:
         }  # fmt: skip
 
     def system_names(self) -> list[str]:
-        """The systems that were to be trained."""
+        """Return the names of the systems to train."""
         return list(dict.fromkeys(step.system for step in self.trainings))
 
     def system(self, name: str) -> Results:
-        """A system: its settings and its runs."""
+        """Return a system's settings and runs."""
         spec = next(system for system in self.matrix.systems if system.name == name)
         own = [step for step in self.trainings if step.system == name]
         train = {key: value for key, value in own[0].config["train"].items() if key != "seed"}
@@ -78,7 +78,7 @@ class FinishedReproduction:
         }
 
     def run(self, step: Training) -> Results:
-        """A run: its books and its validation curves."""
+        """Return a run's metadata and validation curves."""
         stamp = self.done[step.id]
         curves = read_curves(step.folder, stamp.details["curves"].removesuffix(".scalars.jsonl"))
         return {
@@ -97,13 +97,13 @@ class FinishedReproduction:
 
 
 def update_of(best: Results, curve: Sequence[Point]) -> int:
-    """After which update a score was the best; runs of earlier versions say only at which validation."""
+    """Return the update of the best score; runs of earlier versions record only the validation."""
     update, number = int(best["update"]), int(best["validation"])
     return int(curve[number - 1][0]) if update < 0 and 0 < number <= len(curve) else update
 
 
 def record_of(prepared: Preparation, pair: str) -> Results:
-    """What `prepare` recorded: settings, versions, checksums; of a corpus from elsewhere the checksums."""
+    """Return what `prepare` recorded: settings, versions, checksums; only checksums if prepared elsewhere."""
     if prepared.content:
         return {"files": prepared.content}
     for path in (prepared.folder / pair / "corpus.json", prepared.folder / "corpus.json"):
@@ -114,7 +114,7 @@ def record_of(prepared: Preparation, pair: str) -> Results:
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file of ours."""
+    """Return the content of one of our JSON files."""
     try:
         return json.loads("\n".join(read_lines(path, "file of results")))
     except json.JSONDecodeError as error:
@@ -122,7 +122,7 @@ def read_json(path: Path) -> Any:
 
 
 def renamed(metrics: Sequence[Results], baseline: str) -> list[Results]:
-    """Comparisons in which the baseline has its name."""
+    """Return metrics in which the baseline has its own name."""
     return [
         {**metric, "systems": [{**own, "system": baseline if own["system"] == BASELINE else own["system"]}
                                for own in metric["systems"]]}
@@ -131,7 +131,7 @@ def renamed(metrics: Sequence[Results], baseline: str) -> list[Results]:
 
 
 def comparisons(step: Scoring) -> list[Results]:
-    """The figures of a `compare`."""
+    """Return the figures of a `compare` step."""
     what = {"search": step.search, "baseline": step.baseline, "variant": step.variant}
     return [
         {**what, **part, "metrics": renamed(part["metrics"], step.baseline)}
@@ -140,7 +140,7 @@ def comparisons(step: Scoring) -> list[Results]:
 
 
 def lexical(step: Scoring) -> Results:
-    """The figures of a `lexical`, without the words."""
+    """Return the figures of a `lexical` step, without the words."""
     found = read_json(step.outputs[0])["comparison"]
     return {
         "search": step.search,
@@ -152,21 +152,21 @@ def lexical(step: Scoring) -> Results:
 
 
 def paper_tables(step: Scoring, pair: str) -> list[Results]:
-    """The paper's tables of a pair, its rows and ours."""
+    """Return the paper's tables of a pair, with its rows and ours."""
     tables = read_json(step.outputs[0])["tables"]
     return [{**table, "rows": [row for row in table["rows"] if row["group"] == pair]} for table in tables]
 
 
 def write_results(path: Path, results: Results) -> None:
-    """Write the file."""
+    """Write a `results.json`."""
     with atomic_write(path) as stream:
         json.dump(results, stream, ensure_ascii=False, indent=1)
         stream.write("\n")
 
 
 def read_results(path: Path) -> Results:
-    """Read a file that a reproduction wrote."""
+    """Read a `results.json` that a reproduction wrote."""
     found = read_json(path)
     if not isinstance(found, dict) or found.get("format") != FORMAT or not set(FIGURES) <= set(found):
-        raise UserError("is not the results.json of a reproduction, or of another version", path)
+        raise UserError("is not the results.json of a reproduction, or is of another version", path)
     return found

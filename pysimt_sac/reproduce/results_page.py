@@ -1,4 +1,4 @@
-"""RESULTS.md: the tables of all reproductions whose figures are kept, and what is to be said about them."""
+"""RESULTS.md: the tables of all archived reproductions, and their discussion."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ from pysimt_sac.reproduce.tables import (
 
 
 def results_page(found: Mapping[str, Results], discussion: str, source: str) -> str:
-    """The whole page: BLEU of all systems, the discussion, which may quote the results by their names, all tables.
+    """Return the page: BLEU of all systems, the discussion, which may quote the results by name, and all tables.
 
     source: what the page was generated from.
     """
@@ -32,18 +32,18 @@ def results_page(found: Mapping[str, Results], discussion: str, source: str) -> 
 
 
 def readme_part(found: Mapping[str, Results], text: str) -> str:
-    """What the README says of results: a text that quotes them, and BLEU where there are several seeds."""
+    """Return the README's part on results: a text that quotes them, and BLEU where there are several seeds."""
     several = [results for results in found.values() if not has_one_seed(results)]
     return "\n" + fill_in(text, found).strip("\n") + "\n\n" + "".join(map(titled_summary, several))
 
 
 def titled_summary(results: Results) -> str:
-    """The table of BLEU under its title."""
+    """Return the BLEU table under its title."""
     return f"{title_of(results)}:\n\n{as_markdown(summary_table(results))}\n\n"
 
 
 def summary_table(results: Results) -> Table:
-    """BLEU by the first search, pooled and on each test set, with stars against the last baseline that there is."""
+    """Return BLEU by the first search, pooled and on each test set, with stars against the last baseline available."""
     search = results["searches"][0]
     there = {part["baseline"] for part in results["comparisons"] if part["search"] == search}
     if not there:
@@ -58,5 +58,5 @@ def summary_table(results: Results) -> Table:
     header = ("system", "runs", *(set_name(part) for part in parts))
     notes = [f"BLEU, {search_name(search)}; {STARS}, {baseline}"]
     if (rule := parts[0]["resampling"]["shuffling"]) != PAIRED:
-        notes.append(f"all p of this comparison: {rule}")
+        notes.append(f"p-values of this comparison: {rule}")
     return Table(header, tuple(rows), left=1, notes=tuple(notes))

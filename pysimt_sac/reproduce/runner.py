@@ -1,4 +1,4 @@
-"""Run steps side by side: start what is ready, stamp what has ended, and end all of them in order at a signal."""
+"""Run steps in parallel: start what is ready, stamp what has ended, and stop all of them cleanly on a signal."""
 
 import contextlib
 import fcntl
@@ -23,27 +23,27 @@ from pysimt_sac.reproduce.orphans import VARIABLE
 from pysimt_sac.reproduce.stamps import Stamp, Stamps, commit
 from pysimt_sac.reproduce.steps import Step, Training
 
-POLL = 0.1  # seconds between looks at the processes
-TAIL = 4096  # bytes of a file's end that are read for its last line
+POLL = 0.1  # seconds between checks of the processes
+TAIL = 4096  # bytes read from the end of a file to find its last line
 
 
 @dataclass
 class Running:
-    """A step under way."""
+    """A running step."""
 
     step: Step
     process: subprocess.Popen[bytes]
     log: Path
     started: float
-    first_update: int  # that a training had made before
-    commit: str  # of the code that it was started with
+    first_update: int  # that a training had reached before
+    commit: str  # of the code that started it
 
 
 @dataclass
 class Runner:
-    """Runs steps. tell: says what happens; show: how far everything is, called now and then.
+    """Runs steps. tell: prints a message; show: reports overall progress, called regularly.
 
-    done: stamps by the step's id, of earlier steps, too; failed: why, by the step's id.
+    done: stamps by step id, including earlier steps; failed: reasons by step id.
     """
 
     stamps: Stamps
@@ -58,7 +58,7 @@ class Runner:
     locked: set[str] = field(default_factory=set)
 
     def run(self, steps: Sequence[Step]) -> None:
-        """Run all steps that are not done; raise `Interrupted` when a signal came, with all processes ended."""
+        """Run all steps that are not done; on a signal, end all processes and raise `Interrupted`."""
         self.waiting = [step for step in steps if step.id not in self.done and step.id not in self.failed]
         with Interrupts() as interrupts:
             try:
@@ -73,26 +73,26 @@ class Runner:
                 raise
 
     def start_ready(self) -> None:
-        """Start steps while there is room; drop those that can no longer be done."""
+        """Start steps while jobs are free; drop those that can no longer be done."""
         for step in list(self.waiting):
             if needed := [name for name in step.after if name in self.failed]:
                 self.waiting.remove(step)
                 self.failed[step.id] = f"not done: {step.title}, which needs {needed[0]}"
             elif len(self.running) < self.jobs and all(name in self.done for name in step.after):
                 if isinstance(step, Training) and is_locked(step.folder):
-                    self.wait_for(step)  # a process that a killed reproduction has left behind
+                    self.wait_for(step)  # a process left behind by a killed reproduction
                     continue
                 self.waiting.remove(step)
                 self.start(step)
 
     def wait_for(self, step: Training) -> None:
-        """Say, once, that another process is at a step."""
+        """Report, once, that another process is running a step."""
         if step.id not in self.locked:
             self.locked.add(step.id)
-            self.tell(f"waiting: another process trains in {step.folder}")
+            self.tell(f"waiting: another process is training in {step.folder}")
 
     def start(self, step: Step) -> None:
-        """Start a step's command, in a process group of its own: a Ctrl-C reaches it through us, and once."""
+        """Start a step's command in its own process group, so that Ctrl-C reaches it once, through this process."""
         log = make_folder(self.stamps.root / "logs") / f"{step.id}.log"
         for output in step.outputs:
             make_folder(output.parent)
@@ -113,7 +113,7 @@ class Runner:
         self.tell(f"{'resumed' if first else 'started'}: {step.title}")
 
     def collect(self) -> None:
-        """Stamp what has ended well, and say what has not."""
+        """Stamp the steps that succeeded, and report those that failed."""
         for own in [own for own in self.running if own.process.poll() is not None]:
             self.running.remove(own)
             seconds = time.monotonic() - own.started
@@ -129,7 +129,7 @@ class Runner:
                 self.tell(f"done: {own.step.title}")
 
     def end_all(self) -> None:
-        """Have every process save and stop, and wait for them."""
+        """Tell every process to save and stop, and wait for them."""
         for own in self.running:
             with contextlib.suppress(ProcessLookupError):
                 own.process.send_signal(signal.SIGTERM)
@@ -138,14 +138,14 @@ class Runner:
 
 
 def finish(stamps: Stamps, step: Step, seconds: float, made_by: str | None = None, **more: Any) -> Stamp:
-    """Stamp a step that has ended; of a training, with its books."""
+    """Stamp a step that has ended; for a training, include the run's metadata."""
     if not isinstance(step, Training):
         return stamps.write(step.id, step.key, step.words, seconds, step.outputs, made_by=made_by)
     state, _ = load_state(step.folder)
     with state_fits(step.folder):
-        progress = Progress.from_dict(state["progress"]).to_dict() if state else {}  # of earlier versions, too
+        progress = Progress.from_dict(state["progress"]).to_dict() if state else {}  # reads earlier versions, too
     if state is None or not progress["ended"]:
-        raise UserError("has not ended", step.folder, "give the same command again")
+        raise UserError("has not finished", step.folder, "give the same command again")
     details = {name: progress[name] for name in ("update", "seconds", "timed_updates", "best", "seed")}
     best, scalars = checkpoint_to_use(step.folder).resolve(), step.folder / f"{state['exp_id']}.scalars.jsonl"
     details |= {"checkpoint": best.name, "curves": scalars.name, **more}
@@ -153,7 +153,7 @@ def finish(stamps: Stamps, step: Step, seconds: float, made_by: str | None = Non
 
 
 def reason_of(status: int, log: Path) -> str:
-    """Why a process failed: the last line of its log that says so, or its last line."""
+    """Return why a process failed: the last error line of its log, or its last line."""
     lines = [line for line in tail(log).splitlines() if line.strip()]
     reasons = [line for line in lines if ": error: " in line][-1:] or lines[-1:]
     ended = f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
@@ -161,7 +161,7 @@ def reason_of(status: int, log: Path) -> str:
 
 
 def tail(path: Path) -> str:
-    """The end of a text file."""
+    """Return the end of a text file."""
     try:
         with open(path, "rb") as stream:
             stream.seek(max(0, path.stat().st_size - TAIL))
@@ -171,7 +171,7 @@ def tail(path: Path) -> str:
 
 
 def updates_made(folder: Path) -> int:
-    """How many updates a run has logged."""
+    """Return how many updates a run has logged."""
     newest = max(folder.glob("*.scalars.jsonl"), key=lambda path: path.stat().st_mtime, default=None)
     for line in reversed(tail(newest).splitlines() if newest else []):
         with contextlib.suppress(ValueError, KeyError, TypeError):
@@ -180,7 +180,7 @@ def updates_made(folder: Path) -> int:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether another process trains in a folder."""
+    """Return whether another process is training in a folder."""
     path = folder / ".lock"
     if not path.exists():
         return False
@@ -189,7 +189,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def try_lock(stream: IO[str]) -> bool:
-    """Lock an open file, unless another process has; the lock ends with the file."""
+    """Lock an open file unless another process has; closing the file releases the lock."""
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -199,8 +199,8 @@ def try_lock(stream: IO[str]) -> bool:
 
 @contextlib.contextmanager
 def own_folder(folder: Path) -> Iterator[None]:
-    """Be the only reproduction in a folder."""
+    """Hold an exclusive lock on the output folder."""
     with open(make_folder(folder) / ".lock", "w") as lock:
         if not try_lock(lock):
-            raise UserError("another reproduction works here", folder, "wait for it, or choose another --out")
+            raise UserError("another reproduction is running here", folder, "wait for it, or choose another --out")
         yield

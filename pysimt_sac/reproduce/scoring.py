@@ -1,4 +1,4 @@
-"""The steps after translation: compare, lexical, table and report, of whatever has been translated."""
+"""The steps after translation: compare, lexical, table and report, for whatever has been translated."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.stamps import digest
 from pysimt_sac.reproduce.steps import Step, Translating, without_paths
 
-# Raised by every change of the code that changes figures of the same translations: they are then computed again.
+# Increase it with every code change that affects the figures of the same translations: they are then recomputed.
 REVISION = 2
 METRICS = ("bleu", "chrf", "ter", "meteor", "length")
 REPORT = "report.html"
@@ -23,7 +23,7 @@ REPORT = "report.html"
 
 @dataclass(frozen=True)
 class Scoring(Step):
-    """A step that writes figures as JSON; baseline, search and test set say of what."""
+    """A step that writes figures as JSON, for a baseline, search and test set."""
 
     command: str = ""
     baseline: str = ""
@@ -34,7 +34,7 @@ class Scoring(Step):
 
 @dataclass(frozen=True)
 class Scorer:
-    """Makes the steps for the translations that there are."""
+    """Makes the steps for the available translations."""
 
     matrix: Matrix
     corpus: Corpus
@@ -43,7 +43,7 @@ class Scorer:
     signatures: tuple[str, ...]  # of the metrics
 
     def steps(self) -> list[Step]:
-        """All of them."""
+        """Return all steps."""
         found: list[Step] = []
         for search in self.matrix.decoding.searches():
             for baseline in self.matrix.scoring.baselines:
@@ -52,18 +52,18 @@ class Scorer:
         return found + ([self.report()] if self.systems(self.first_search()) else [])
 
     def first_search(self) -> str:
-        """The search that the paper's tables and the report show."""
+        """Return the search that the paper's tables and the report show."""
         return self.matrix.decoding.searches()[0]
 
     def systems(self, search: str) -> dict[str, list[Translating]]:
-        """The translations of every system, the matrix's order kept."""
+        """Return the translations of every system, in the matrix's order."""
         own = [step for step in self.done if step.search == search]
         names = [system.name for system in self.matrix.systems]
         by_name = {name: [step for step in own if step.training and step.training.system == name] for name in names}
         return {name: steps for name, steps in by_name.items() if steps}
 
     def comparisons(self, search: str, baseline: str) -> list[Step]:
-        """All systems against a baseline: each test set, all of them pooled, without `<unk>`, ambiguous words."""
+        """Return the comparisons with a baseline: each test set, all sets pooled, without `<unk>`, ambiguous words."""
         systems = self.systems(search)
         if baseline not in systems or len(systems) < 2:
             return []
@@ -80,7 +80,7 @@ class Scorer:
         return found
 
     def lexical(self, search: str, baseline: str, test_set: str, files: Sequence[str]) -> Step:
-        """Ambiguous words of one test set."""
+        """Return the step for the ambiguous words of one test set."""
         words = [word.replace("{set}", test_set) for word in files]
         cases = self.corpus.places.fill(self.matrix.data.ambiguous, test_set)
         words += ["--mlt", cases, "--words", "0", *self.resampling()]
@@ -89,7 +89,7 @@ class Scorer:
     def score(
         self, command: str, search: str, baseline: str, words: Sequence[str], test_set: str = "", variant: str = ""
     ) -> Scoring:
-        """A command that writes JSON."""
+        """Return the step of a command that writes JSON."""
         slug = next(system.slug for system in self.matrix.systems if system.name == baseline)
         parts = [command, slug, search, test_set, variant]
         name = "-".join(part for part in parts if part)
@@ -109,7 +109,7 @@ class Scorer:
         )
 
     def paper_tables(self) -> Scoring:
-        """The paper's tables with our rows, by a runs file that is written here."""
+        """Return the step for the paper's tables with our rows; write its runs file."""
         places, data = self.corpus.places, self.matrix.data
         systems = {name: [step.pattern for step in steps] for name, steps in self.systems(self.first_search()).items()}
         content = [f"[{'.'.join(self.paper_section())}]", f"reference = {json.dumps(places.fill(data.reference))}"]
@@ -125,7 +125,7 @@ class Scorer:
         )
 
     def report(self) -> Step:
-        """The page."""
+        """Return the step for the report."""
         places, data, words = self.corpus.places, self.matrix.data, ["report"]
         for name, steps in self.systems(self.first_search()).items():
             words += [f"{name}={step.training.folder}" for step in steps if step.training]
@@ -143,25 +143,25 @@ class Scorer:
         return Step(f"report-{key}", "report", key, tuple(words), (self.out / REPORT,))
 
     def tests(self) -> tuple[str, ...]:
-        """The names of the test sets."""
+        """Return the names of the test sets."""
         return self.matrix.data.tests
 
     def has_ambiguous(self) -> bool:
-        """Whether there are lists of ambiguous words."""
+        """Return whether there are lists of ambiguous words."""
         return bool(self.matrix.data.ambiguous) and (self.corpus.ambiguous is not None or self.matrix.corpus == "demo")
 
     def paper_section(self) -> tuple[str, ...]:
-        """The section of a runs file that the paper's tables of this corpus and pair are filled from, if it has any."""
+        """Return the section of a runs file for this corpus and pair; empty if the paper has no tables for them."""
         pair, has_tests = self.corpus.places.pair, not set(SETS.values()).isdisjoint(self.tests())
         return (self.matrix.corpus, pair) if has_tests and pair in SECTIONS.get(self.matrix.corpus, ()) else ()
 
     def resampling(self) -> list[str]:
-        """The options of significance tests."""
+        """Return the options of significance tests."""
         scoring = self.matrix.scoring
         return ["--shuffles", str(scoring.shuffles), "--bootstrap", str(scoring.bootstrap)]
 
     def key(self, name: str, words: Sequence[str]) -> str:
-        """Checksum of a command; translations have their key in their path, the corpus and METEOR are added."""
+        """Return a checksum of a command, the corpus and the metrics; translations have their key in their path."""
         places, data = self.corpus.places, self.matrix.data
         patterns = [data.reference, data.training, *([data.ambiguous] if self.has_ambiguous() else [])]
         files = [places.fill(pattern, test_set) for pattern in patterns for test_set in self.tests()]
@@ -171,10 +171,10 @@ class Scorer:
 
 
 def find_metrics(matrix: Matrix, pair: str) -> MetricChoice:
-    """The metrics that can be computed here, and why others cannot."""
+    """Return the metrics that can be computed here, and why others cannot."""
     return choose_metrics(METRICS, language=target_language(matrix, pair))
 
 
 def target_language(matrix: Matrix, pair: str) -> str:
-    """The language of the references."""
+    """Return the language of the references."""
     return pair.partition("-")[2] or matrix.data.reference.rpartition(".")[2]

@@ -1,7 +1,7 @@
-"""What is done: a stamp for every step that has ended, with the checksum of its inputs and of what it wrote.
+"""A stamp for every finished step, with checksums of its inputs and outputs.
 
-A step's key is a checksum of all that its outcome depends on, and part of its name. So nothing is ever out of date: a
-changed configuration gives other keys, and only the steps that depend on it have no stamps yet.
+A step's key is a checksum of everything its outcome depends on, and part of its name. So nothing is ever out of date: a
+changed configuration gives different keys, and only the steps that depend on it lack stamps.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ PACKAGES = ("torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt")
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a step wrote, by its path in the working folder."""
+    """A file that a step wrote; the path is relative to the working folder."""
 
     path: str
     size: int
@@ -31,7 +31,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Stamp:
-    """That a step is done, and by which code. seconds: that it took, in all its parts; details: a training's books."""
+    """A record that a step is done, and by which code. seconds: total, also if resumed; details: a run's metadata."""
 
     id: str
     key: str
@@ -44,13 +44,13 @@ class Stamp:
 
 
 def digest(value: Any) -> str:
-    """A short checksum of plain values."""
+    """Return a short checksum of plain values."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:KEY_LENGTH]
 
 
 def commit() -> str:
-    """The commit of this package's clone, with a + if files differ from it; empty for an installed package."""
+    """Return the commit of this package's clone, with a + if files differ from it; empty for an installed package."""
     folder = Path(__file__).resolve().parents[2]
     if not (folder / ".git").exists():
         return ""
@@ -63,7 +63,7 @@ def commit() -> str:
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git says."""
+    """Return the output of a git command."""
     return subprocess.run(["git", "-C", folder, *words], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -74,24 +74,24 @@ class Stamps:
     root: Path
 
     def path(self, step_id: str) -> Path:
-        """Where a step's stamp is."""
+        """Return the path of a step's stamp."""
         return self.root / "steps" / f"{step_id}.json"
 
     def read(self, step_id: str) -> Stamp | None:
-        """The stamp of a step whose outputs are as it left them; None: it is not done."""
+        """Return the stamp of a step whose outputs are unchanged; None if the step is not done."""
         try:
             content = json.loads(self.path(step_id).read_text(encoding="utf-8"))
             outputs = tuple(Output(**output) for output in content.pop("outputs"))
-            details = content.pop("details", None) or content.pop("told", {})  # `told`: of earlier versions
+            details = content.pop("details", None) or content.pop("told", {})  # `told`: earlier versions
             stamp = Stamp(**content | {"command": tuple(content["command"]), "outputs": outputs, "details": details})
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return None  # damaged, or of another version: the step is done again
+            return None  # damaged, or of another version: the step runs again
         return stamp if all(map(self.is_there, outputs)) else None
 
     def is_there(self, output: Output) -> bool:
-        """Whether a file is as a step wrote it."""
+        """Return whether a file is as a step wrote it."""
         path = self.root / output.path
         try:
             return path.stat().st_size == output.size and checksum(path) == output.sha256
@@ -99,7 +99,7 @@ class Stamps:
             return False
 
     def output(self, path: Path) -> Output:
-        """A file that a step has just written."""
+        """Return the record of a file that a step has just written."""
         if not path.is_file():
             raise UserError("was not written", path)
         return Output(str(path.relative_to(self.root)), path.stat().st_size, checksum(path))
@@ -114,7 +114,7 @@ class Stamps:
         details: Mapping[str, Any] | None = None,
         made_by: str | None = None,
     ) -> Stamp:
-        """Stamp a step. made_by: the commit, if it is not this one. Versions are not known of runs from elsewhere."""
+        """Stamp a step. made_by: the commit, if it is not this one. The versions of adopted runs are unknown."""
         stamp = Stamp(
             id=step_id,
             key=key,

@@ -1,4 +1,4 @@
-"""The steps before scoring: prepare, train, translate. Each is a command that could be typed."""
+"""The steps before scoring: prepare, train, translate. Each is a command that you could type."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import Matrix, SystemSpec, choose_systems
 from pysimt_sac.reproduce.stamps import digest
 
-# Keys of [train] that change where a run is, how it is computed or what it tells, not its outcome.
+# Keys of [train] that change where a run is, how it is computed or what it reports, not its outcome.
 HARMLESS = (
     *("save_path", "tensorboard_dir", "disp_freq", "num_workers", "pin_memory"),
     *("eval_batch_size", "checkpoint_freq", "n_checkpoints", "save_optim_state"),
 )
-# Raised by every change of the code that changes the outcome of trainings: earlier runs are then not taken for today's.
+# Increase it with every code change that affects the outcome of training: earlier runs are then not reused.
 REVISION = 1
 PARTIAL_BATCHES = 30  # of an epoch: batches have sentences of equal length, so one of each length may not be full
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command of `pysimt-sac`. outputs: files that it must have written; after: ids of the steps that it needs."""
+    """A command of `pysimt-sac`. outputs: files that it must write; after: ids of the steps that it needs."""
 
     id: str
     title: str
@@ -38,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Training(Step):
-    """The training of one system with one seed; `config` has all options that its outcome depends on."""
+    """The training of one system with one seed; `config` has all options that affect its outcome."""
 
     system: str = ""
     seed: int = 0
@@ -51,7 +51,7 @@ class Training(Step):
 
 @dataclass(frozen=True)
 class Translating(Step):
-    """The test sets in the translation of one run; `pattern` is a path with {set}."""
+    """The translation of the test sets by one run; `pattern` is a path with {set}."""
 
     training: Training | None = None
     search: str = ""
@@ -67,14 +67,14 @@ class Work:
     translations: list[Translating]
 
     def steps(self) -> list[Step]:
-        """All of them: every system of a seed before those of the next one, but the actors before all."""
+        """Return all steps: actors before other systems, and those seed by seed."""
         actors = [step for step in self.trainings if not step.config["start"]]
         others = sorted((step for step in self.trainings if step.config["start"]), key=lambda step: step.seed)
         return [*self.preparations, *actors, *others, *self.translations]
 
 
 def plan_work(matrix: Matrix, corpus: Corpus, request: Request) -> Work:
-    """All steps before scoring; every configuration is checked on the way."""
+    """Return all steps before scoring; check every configuration."""
     import pysimt_sac.engine.network.nmt  # registers the plain model
     import pysimt_sac.models  # noqa: F401 - registers the algorithms
 
@@ -97,7 +97,7 @@ def plan_work(matrix: Matrix, corpus: Corpus, request: Request) -> Work:
 
 
 def preparation_step(wanted: Preparation, after: tuple[str, ...] = ()) -> Step | None:
-    """The step that prepares something; None: it has been prepared elsewhere."""
+    """Return the step that prepares a corpus; None if it was prepared elsewhere."""
     if not wanted.words:
         return None
     name = f"prepare-{wanted.name}-{wanted.key}"
@@ -107,7 +107,7 @@ def preparation_step(wanted: Preparation, after: tuple[str, ...] = ()) -> Step |
 def train_step(
     matrix: Matrix, corpus: Corpus, request: Request, system: SystemSpec, seed: int, actor: Training | None
 ) -> Training:
-    """Train one system with one seed, in a folder that its key names."""
+    """Return the step that trains one system with one seed, in a folder named after its key."""
     path = matrix.config_path(system)
     overrides = [*matrix.data.overrides, *system.overrides, *(system.short if request.short else ())]
     overrides = [corpus.places.fill(word) for word in overrides]
@@ -148,10 +148,9 @@ def train_step(
 
 
 def without_paths(value: Any, corpus: Path | None = None) -> Any:
-    """The value with a name and a checksum in the place of every path.
+    """Replace every path in a value by a file name and a checksum.
 
-    corpus: what is below this folder has its place in it instead; the corpus has a key of its own, and may not be there
-    yet.
+    corpus: paths below this folder become relative to it instead; the corpus has its own key, and may not exist yet.
     """
     if isinstance(value, dict):
         return {key: without_paths(item, corpus) for key, item in value.items()}
@@ -165,7 +164,7 @@ def without_paths(value: Any, corpus: Path | None = None) -> Any:
 
 
 def translate_step(matrix: Matrix, corpus: Corpus, request: Request, run: Training, search: str) -> Translating:
-    """Translate all test sets with a run's best checkpoint."""
+    """Return the step that translates all test sets with a run's best checkpoint."""
     decoding, tests = matrix.decoding, matrix.data.tests
     assert run.options is not None
     side = parse_direction(run.options.model.get("direction"), run.options.filename)[0]
@@ -175,7 +174,7 @@ def translate_step(matrix: Matrix, corpus: Corpus, request: Request, run: Traini
     prefix = request.out / "translations" / f"{stem}-{key}" / stem
     words = ["translate", str(run.folder), "-s", ",".join(tests), "-o", str(prefix), "-b", str(decoding.batch_size)]
     words += ["-d", request.device, "-f", *(["gs"] if search == "gs" else ["bs", "-k", str(decoding.beam)])]
-    # A run that was taken over would look for them where it was trained.
+    # A run that was taken over would look for the sources where it was trained.
     words += ["-x", *(f"data.{name}_set.{side}:{path}" for name, path in sources.items())]
     return Translating(
         id=f"translate-{stem}-{search}-{key}",

@@ -17,25 +17,25 @@ STARS = f"± standard deviation over runs; * p <= {SIGNIFICANT} against the base
 
 
 def title_of(results: Results) -> str:
-    """`Multi30K, EN-DE`, and whether there is but one seed."""
+    """Return a title such as `Multi30K, EN-DE`, with a note if there is only one seed."""
     pair = f", {results['pair'].upper()}" if "-" in results["pair"] else ""
     single = ", one seed" if has_one_seed(results) else ""
     return f"{results['title']}{pair}{single}" + (", short runs" if results["short"] else "")
 
 
 def has_one_seed(results: Results) -> bool:
-    """Whether there is but one run of each system, so that nothing is known about other seeds."""
+    """Return whether there is only one run of each system, so that nothing is known about other seeds."""
     return all(len(system["runs"]) == 1 for system in results["systems"])
 
 
 def tables_page(results: Results) -> str:
-    """All tables, with a heading each."""
+    """Return a page of all tables, each with a heading."""
     parts = [f"# {title_of(results)}", *sections(results, "##")]
     return "\n\n".join(parts) + "\n"
 
 
 def sections(results: Results, level: str) -> list[str]:
-    """Headings and tables."""
+    """Return headings and tables."""
     parts = [f"{level} Runs", as_markdown(runs_table(results)), curves_text(results)]
     papers = [as_markdown(paper_table(table)) for table in results["paper_tables"]]
     if papers:
@@ -53,7 +53,7 @@ def sections(results: Results, level: str) -> list[str]:
     unknown = [part for part in results["comparisons"] if part["variant"] == "noUNK" and part["baseline"] == first]
     if unknown:
         parts += [
-            f"{level} With and without sentences that have unknown words",
+            f"{level} With and without sentences that contain unknown words",
             as_markdown(unknown_table(results, unknown)),
         ]
     if missing := missing_lines(results):
@@ -62,18 +62,18 @@ def sections(results: Results, level: str) -> list[str]:
 
 
 def search_name(search: str) -> str:
-    """`beam 6` or `greedy search`."""
+    """Return `beam 6` or `greedy search`."""
     return "greedy search" if search == "gs" else search.replace("beam", "beam ")
 
 
 def spread(values: Sequence[float], decimals: int = 1) -> str:
-    """Mean and standard deviation."""
+    """Format mean and standard deviation."""
     mean = f"{statistics.fmean(values):.{decimals}f}"
     return f"{mean}±{statistics.stdev(values):.{decimals}f}" if len(values) > 1 else mean
 
 
 def runs_table(results: Results) -> Table:
-    """What was trained: how long, how far, with which code."""
+    """Return the table of runs: updates, best validation, time, commit."""
     rows, metric = [], validation_metric(results)
     for system in results["systems"]:
         runs = system["runs"]
@@ -92,26 +92,26 @@ def runs_table(results: Results) -> Table:
             )
         )
     header = ("system", "config", "starts from", "runs", "updates", f"best validation {metric}", "at update",
-              "time of a run", "commit")  # fmt: skip
+              "time per run", "commit")  # fmt: skip
     seconds = results["seconds"]
-    notes = () if seconds is None else (f"All steps together: {in_words(seconds)} of work.",)
+    notes = () if seconds is None else (f"Total time of all steps: {in_words(seconds)}.",)
     return Table(header, tuple(rows), left=3, notes=notes)
 
 
 def validation_metric(results: Results) -> str:
-    """The first validation metric that all runs have: the first one of each may be another."""
+    """Return the first validation metric that all runs have: their first ones may differ."""
     measured = [list(run["best"]) for system in results["systems"] for run in system["runs"]]
     return next((name for name in measured[0] if all(name in names for names in measured)), "score")
 
 
 def commit_name(run: Results) -> str:
-    """The commit of a run; + : with changes."""
-    name = run["commit"][:8] + "+" * run["commit"].endswith("+") if run["commit"] else "not known"
+    """Return the commit of a run; a + marks uncommitted changes."""
+    name = run["commit"][:8] + "+" * run["commit"].endswith("+") if run["commit"] else "unknown"
     return f"{name} (taken over)" if run["taken_over"] else name
 
 
 def curves_text(results: Results) -> str:
-    """The validation curves of all runs."""
+    """Return the validation curves of all runs."""
     rows: list[tuple[str, ...]] = []
     metric = validation_metric(results)
     for system in results["systems"]:
@@ -124,7 +124,7 @@ def curves_text(results: Results) -> str:
 
 
 def paper_table(table: Results) -> Table:
-    """One of the paper's tables."""
+    """Return one of the paper's tables."""
     rows = tuple(
         TableRow(row["group"], row["system"], row["runs"],
                  tuple(Cell(**cell) if cell else None for cell in row["cells"]))
@@ -135,7 +135,7 @@ def paper_table(table: Results) -> Table:
 
 
 def compared(results: Results, search: str, baseline: str) -> list[Results]:
-    """The comparisons with a baseline, the pooled one first, if there is something to pool."""
+    """Return the comparisons with a baseline, the pooled one first if there are several test sets."""
     own = [part for part in results["comparisons"] if (part["search"], part["baseline"]) == (search, baseline)]
     apart = [part for part in own if part["variant"] != "pooled"]
     if len({part["test_set"] for part in apart}) == 1:
@@ -144,29 +144,29 @@ def compared(results: Results, search: str, baseline: str) -> list[Results]:
 
 
 def short_name(test_set: str) -> str:
-    """A test set's name as in the paper, if it is there."""
+    """Return a test set's name as in the paper, if it has one."""
     return SHORT_NAMES.get(test_set, test_set)
 
 
 def set_name(part: Results) -> str:
-    """A test set's short name."""
+    """Return the short name of a comparison's test set."""
     return "pooled" if part["variant"] == "pooled" else short_name(part["test_set"])
 
 
 def star(system: Results) -> str:
-    """A star for a significant difference from the baseline."""
+    """Return a star if the difference from the baseline is significant."""
     found = system["against_baseline"]
     return "*" if found and not found["identical"] and found["p"] <= SIGNIFICANT else ""
 
 
 def score_cell(system: Results, decimals: int = 1) -> str:
-    """`38.1±0.2*`."""
+    """Format a score as `38.1±0.2*`."""
     deviation = "" if system["s_test"] is None else f"±{system['s_test']:.{decimals}f}"
     return f"{system['average']:.{decimals}f}{deviation}{star(system)}"
 
 
 def comparison_table(parts: Sequence[Results], baseline: str) -> Table:
-    """A row for each test set and system: all metrics, and BLEU's difference from the baseline with its p."""
+    """Return a row for each test set and system: all metrics, and BLEU's difference from the baseline with its p."""
     metrics = [metric for metric in parts[0]["metrics"] if metric["metric"] != "length"]
     rows: list[tuple[str, ...]] = []
     rules = set()
@@ -187,12 +187,12 @@ def comparison_table(parts: Sequence[Results], baseline: str) -> Table:
         "won: pairs of runs in which the system beats the baseline",
     ]
     if any(metric["metric"] == "METEOR (exact stem)" for metric in metrics):
-        notes.append("METEOR is ours, of exact words and stems: it cannot be compared with the paper's")
+        notes.append("METEOR: our implementation, exact and stem matches only; not comparable with the paper's")
     return Table(header, tuple(rows), left=2, rules=frozenset(rules), notes=tuple(notes))
 
 
 def difference_cells(system: Results, baseline: str) -> tuple[str, str, str, str]:
-    """Difference from the baseline, its interval, p, and the pairs of runs won."""
+    """Return the difference from the baseline, its interval, p, and the pairs of runs won."""
     found = system["against_baseline"]
     if found is None:
         return (ABSENT,) * 4
@@ -203,7 +203,7 @@ def difference_cells(system: Results, baseline: str) -> tuple[str, str, str, str
 
 
 def lexical_table(parts: Sequence[Results]) -> Table:
-    """LTA and ALI on all and on rare cases, with p."""
+    """Return LTA and ALI on all and on rare cases, with p."""
     rows: list[tuple[str, ...]] = []
     rules = set()
     for part in parts:
@@ -220,18 +220,18 @@ def lexical_table(parts: Sequence[Results]) -> Table:
                 rows.append((*label, str(len(first["runs"])), cells[0], cells[1], cells[2], cells[3],
                              f"{2 * first['average'] - 100:.2f}"))  # fmt: skip
     header = ("test set", "system", "runs", "LTA", "p", "ALI", "p", "2 LTA - 100")
-    notes = (STARS, "The paper's ALI of all cases is 2 LTA - 100; ours is -1 for known wrong translations only.")
+    notes = (STARS, "The paper's ALI on all cases is 2 LTA - 100; ours is -1 only for known wrong translations.")
     return Table(header, tuple(rows), left=2, rules=frozenset(rules), notes=notes)
 
 
 def p_of(system: Results) -> str:
-    """The p of a comparison."""
+    """Format the p of a comparison."""
     found = system["against_baseline"]
     return ABSENT if found is None or found["identical"] else f"{found['p']:.4f}"
 
 
 def unknown_table(results: Results, parts: Sequence[Results]) -> Table:
-    """BLEU of all sentences, and of those in which no run of any system has `<unk>`."""
+    """Return BLEU on all sentences, and on those in which no run of any system has `<unk>`."""
     rows = []
     whole = {part["test_set"]: part for part in results["comparisons"] if part["variant"] == ""
              and (part["search"], part["baseline"]) == (parts[0]["search"], parts[0]["baseline"])}  # fmt: skip
@@ -244,13 +244,13 @@ def unknown_table(results: Results, parts: Sequence[Results]) -> Table:
 
 
 def bleu_of(part: Results) -> list[Results]:
-    """The systems' BLEU in a comparison."""
+    """Return the systems' BLEU in a comparison."""
     found: list[Results] = next(metric["systems"] for metric in part["metrics"] if metric["metric"] == "BLEU")
     return found
 
 
 def missing_lines(results: Results) -> Iterable[str]:
-    """What the tables lack."""
+    """Return what the tables lack."""
     lines = list(results["missing"])
     if results["paper_tables"]:
         there = {table["key"] for table in results["paper_tables"]}

@@ -128,7 +128,7 @@ def test_scores_agree_with_the_beams(model):
         (lambda model: model.translate(["word " * 5001]), "texts: line 1 has 5001 words"),
         (lambda model: model.translate(["a"], beam=0), "beam: 0 must be more than 0"),
         (lambda model: model.translate(["a"], beam=10**6), "beam: 1000000 must be at most 1000"),
-        (lambda model: model.translate(["a"], n_best=7), "n_best: 7 is more than the hypotheses of a beam of 6"),
+        (lambda model: model.translate(["a"], n_best=7), "n_best: 7 is more than the beam size of 6"),
         (lambda model: model.translate(["a"], lp_alpha=-1), "lp_alpha: -1 must be 0 or more"),
         (lambda model: model.translate(["a"], batch_size=0), "batch_size: 0 must be more than 0"),
         (lambda model: model.score(["a"], []), "sources, targets: 1 and 0"),

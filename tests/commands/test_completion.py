@@ -93,7 +93,7 @@ def test_zsh_understands_its_script(tmp_path, capsys):
     for line, typed, expected in [
         ("pysimt", "", "train:train a model from a configuration file"),
         ("pysimt translate -f", "", "bs-pysimt"),
-        ("pysimt train", "--", "--check:do everything but train, and say what was found"),
+        ("pysimt train", "--", "--check:check everything without training, and report"),
         ("pysimt-sac rank score", "-", "--key:key of the sheets"),
         ("pysimt train -C", "", "files"),
         ("pysimt-sac completion", "", "fish"),

@@ -144,7 +144,7 @@ def test_a_copy_stands_alone(capsys, tmp_path, monkeypatch):
     [
         (["--copy", "sac_blue"], "no experiment is called 'sac_blue' (did you mean 'sac_bleu'?)"),
         (["--copy", "base_rl"], "no experiment is called 'base_rl'"),
-        (["--copy", "mle", "x.conf", "y.conf"], "'y.conf' is one word too many"),
+        (["--copy", "mle", "x.conf", "y.conf"], "'y.conf' is one argument too many"),
         (["--copy", "mle", "/proc/x/"], "cannot create this folder"),
         ([], "no configuration is named (--list shows those that come with this package)"),
         (["x.conf", "--list"], "is for one configuration"),

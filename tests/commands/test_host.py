@@ -51,7 +51,7 @@ def test_pysimt_is_found_where_it_is(tmp_path, host):
     assert done.returncode == 0
     assert f"pysimt 1.2.3 with pysimt_sac {__version__}" in done.stdout
     assert str(tmp_path / "places/pysimt") in done.stdout
-    assert f"of pysimt_sac, {tmp_path}/scripts/pysimt" in done.stdout
+    assert f"belongs to pysimt_sac, {tmp_path}/scripts/pysimt" in done.stdout
     assert "force-reinstall" not in done.stdout
 
 
@@ -79,7 +79,7 @@ def test_a_pysimt_that_cannot_be_imported_is_no_host(tmp_path, texts, reason, to
 def test_the_engine_can_be_chosen_though_pysimt_is_there(tmp_path):
     done = tell(tmp_path, "embedded", THEIR_SCRIPT, installed=True)
     assert f"embedded engine of pysimt_sac {__version__}" in done.stdout
-    assert "of pysimt itself" in done.stdout
+    assert "belongs to pysimt itself" in done.stdout
     assert "pysimt-sac train" in done.stdout
     assert "pip install --force-reinstall" in done.stdout
 

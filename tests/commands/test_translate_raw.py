@@ -159,7 +159,7 @@ def test_without_a_record_it_can_be_named(plain_corpus, without_record, translat
 def test_a_record_is_attached_once(plain_corpus, without_record, translate_stdin, tmp_path, capfd):
     new = tmp_path / "new.ckpt"
     assert main_sac(["attach", str(without_record), str(plain_corpus.data), "-o", str(new)]) == 0
-    assert "new.ckpt: translates plain text, en -> de" in capfd.readouterr().out
+    assert "new.ckpt: can translate plain text, en -> de" in capfd.readouterr().out
     trained, attached = (torch.load(path, weights_only=True) for path in (plain_corpus.checkpoint, new))
     assert attached["history"] == trained["history"]
     assert attached["opts"] == trained["opts"]

@@ -74,7 +74,7 @@ def test_the_command_writes_nothing_when_a_file_is_missing_or_names_clash(tmp_pa
 def test_the_command_refuses_senseless_limits(value, capsys):
     with pytest.raises(SystemExit):
         main(["build-vocab", "x", f"-m={value}"])
-    assert "is not a whole number from 0" in capsys.readouterr().err
+    assert "is not a whole number of at least 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("pair", ["en-de", "en-fr"])

@@ -78,7 +78,7 @@ def test_a_plan_finds_the_same_and_copies_nothing(elsewhere, moved):
     assert not actor.folder.exists()
     lines = describe(Estimator(None, [actor, follower], {}, {"train-mle": elsewhere.run_folder}), [actor], 1, 10.0)
     assert lines[0] == f"  mle  take over, from {elsewhere.run_folder}"
-    assert "at most 10 s of work are left" in lines[-1]
+    assert "at most 10 s of work left" in lines[-1]
 
 
 @pytest.mark.parametrize("override", ["train.seed:2", "train.max_epochs:2", "train.lr:0.02", "model.emb_dim:9"])
@@ -89,7 +89,11 @@ def test_another_configuration_is_left_alone(elsewhere, moved, override):
     assert not actor.folder.exists()
     key, _, value = override.partition(":")
     line = next(line for line in told if line.startswith(f"not taken over: {elsewhere.run_folder}, nearest to mle: "))
-    assert "would have ended elsewhere" in line if "epochs" in key else f"{key}: " in line and f" -> {value}" in line
+    assert (
+        "would have ended at a different point" in line
+        if "epochs" in key
+        else f"{key}: " in line and f" -> {value}" in line
+    )
 
 
 def test_options_that_did_not_act_may_differ(elsewhere, moved):
@@ -137,7 +141,7 @@ def test_a_run_that_began_with_a_longer_schedule_is_left_alone(toy, pysimt):
     done, told = take_over(toy.folder, toy.folder / "runs", step)
     assert done["train-mle"].details["adopted"] == "toy-short"
     assert done["train-mle"].versions == {}
-    assert f"{toy.run_folder}, nearest to mle: its learning rate falls over 5 updates, not 10" in str(told)
+    assert f"{toy.run_folder}, nearest to mle: its learning rate decays over 5 updates, not 10" in str(told)
 
 
 def test_a_run_from_another_actor_is_left_alone(elsewhere, moved, pysimt):

@@ -87,7 +87,7 @@ def test_of_two_runs_of_a_system_the_later_file_s_count_but_of_a_baseline_the_fi
     files = [str(tmp_path / name) for name in ("a.json", "b.json", "newer.json")]
     assert main_sac(["results", "--join", *files, "-o", str(tmp_path / "all.json")]) == 0
     told = capsys.readouterr()
-    assert told.err == f"SAC BLEU: that of {files[2]}, not of {files[0]}\n"
+    assert told.err == f"SAC BLEU: taken from {files[2]}, not from {files[0]}\n"
     assert told.out == f"written: {tmp_path / 'all.json'}\n"
     joined = read_results(tmp_path / "all.json")
     overrides = {system["name"]: system["overrides"][0][-1] for system in joined["systems"]}
@@ -109,7 +109,7 @@ def test_figures_of_earlier_runs_do_not_stay_where_later_ones_have_none(parts):
 def test_results_that_do_not_say_of_which_text_are_refused(parts):
     for part in parts.values():
         part["data"] = {"key": "x"}
-    with pytest.raises(UserError, match="or does not say of which"):
+    with pytest.raises(UserError, match="or does not record which"):
         join(parts)
 
 
@@ -129,19 +129,22 @@ def change(path, value):
     ("act", "message"),
     [
         (change(["pair"], "en-fr"), "b.json: pair is 'en-fr', not 'en-de' as in a.json"),
-        (change(["data", "files", "train.lc.norm.tok.en"], "0"), "b.json: was made of other text than a.json"),
+        (change(["data", "files", "train.lc.norm.tok.en"], "0"), "b.json: was made from other text than a.json"),
         (
             change(["comparisons", 0, "resampling", "seed"], 2),
-            "its comparisons are of other sets, sentences, metrics",
+            "its comparisons differ from those of a.json in sets, sentences, metrics",
         ),
-        (change(["comparisons", 0, "metrics", 0, "signature"], "x"), "its comparisons are of other sets"),
-        (change(["lexical", 0, "cases", "rare"], 1), "its lexical are of other sets, sentences, metrics"),
+        (change(["comparisons", 0, "metrics", 0, "signature"], "x"), "its comparisons differ from those of a.json"),
+        (change(["lexical", 0, "cases", "rare"], 1), "its lexical differ from those of a.json in sets"),
         (
             change(["paper_tables", 0, "columns"], []),
-            "its paper_tables are of other sets, sentences, metrics",
+            "its paper_tables differ from those of a.json in sets, sentences, metrics",
         ),
-        (change(["comparisons", 3, "metrics", 2, "systems", 0, "runs", 1], 1.0), "has other runs of MLE than a.json"),
-        (change(["lexical", 5, "rare", 0, "systems", 0, "runs", 0], 1.0), "has other runs of C1 than a.json"),
+        (
+            change(["comparisons", 3, "metrics", 2, "systems", 0, "runs", 1], 1.0),
+            "has different runs of MLE than a.json",
+        ),
+        (change(["lexical", 5, "rare", 0, "systems", 0, "runs", 0], 1.0), "has different runs of C1 than a.json"),
     ],
 )
 def test_what_is_no_part_of_the_same_comparison_is_refused(parts, act, message):
@@ -152,7 +155,7 @@ def test_what_is_no_part_of_the_same_comparison_is_refused(parts, act, message):
 
 def test_a_missing_baseline_is_refused(whole, parts):
     parts[B] = {**parts[B], "systems": [system for system in parts[B]["systems"] if system["name"] != "C1"]}
-    with pytest.raises(UserError, match="has other runs of C1"):
+    with pytest.raises(UserError, match="has different runs of C1"):
         join(parts)
 
 

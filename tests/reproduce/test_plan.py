@@ -40,7 +40,7 @@ def test_an_estimate_is_assumed_then_measured(plan, inputs):
     measured = Estimator(matrix, steps, told)
     assert measured.seconds(mle) == (0.0, "")
     assert measured.seconds(mle2) == (140 * 2.0, "measured")
-    assert measured.seconds(sac) == (8 * 2.0 * 3.4, "by what others took")
+    assert measured.seconds(sac) == (8 * 2.0 * 3.4, "from other systems")
     told[sac2.id] = stamp(sac2, 40.0, 8)
     assert measured.seconds(sac) == (8 * 5.0, "measured")
 
@@ -54,7 +54,7 @@ def test_a_run_that_was_stopped_needs_the_rest_of_its_updates(plan, inputs):
     estimator = Estimator(matrix, work.steps(), {})
     assert estimator.seconds(mle) == (122.0, "assumed")
     lines = describe(estimator, work.steps(), 1, 10.0)
-    assert "  train MLE, seed 1       go on  at most 2 min (assumed), 18/140 updates" in lines
+    assert "  train MLE, seed 1       resume at most 2 min (assumed), 18/140 updates" in lines
     assert "  train SAC BLEU, seed 1  to do  at most 27 s (assumed), 8 updates" in lines
 
 

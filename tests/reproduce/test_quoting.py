@@ -81,7 +81,7 @@ def test_a_quotation_becomes_its_figure(results, quotation, figure):
         ("{de: SAC BLEU: BLEU COCO greedy}", "there is no 'COCO' (known: 2016)"),
         ("{de: SAC BLEU: ALI}", "there is no '' (known: COCO)"),
         ("{de: SAC BLEU: BLEU 2016 rare}", "names more than a test set and 'greedy'"),
-        ("{de: SAC BLEU: time 2016}", "'time' is of one system, and has no test set"),
+        ("{de: SAC BLEU: time 2016}", "'time' takes one system and no test set"),
         ("{de: C1 - C1: BLEU}", "compares a baseline with itself"),
     ],
 )

@@ -131,5 +131,5 @@ def interrupt(process):
     process.send_signal(signal.SIGINT)
     told = process.communicate()[1]
     assert process.returncode == 130
-    assert "all states are saved. To go on: pysimt-sac reproduce en-de" in told
+    assert "all states are saved. To resume: pysimt-sac reproduce en-de" in told
     assert list(logs.parent.glob("runs/mle/*/train_state.pt"))

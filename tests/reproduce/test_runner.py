@@ -64,14 +64,14 @@ def test_a_run_that_another_process_trains_is_waited_for(runner, told, tmp_path)
         runner.start_ready()
         runner.start_ready()
         assert runner.running == []
-        assert told == [f"waiting: another process trains in {folder}"]
+        assert told == [f"waiting: another process is training in {folder}"]
     runner.start_ready()
     assert [own.step.id for own in runner.running] == ["train"]
     runner.end_all()
 
 
 def test_one_reproduction_at_a_time_works_in_a_folder(tmp_path):
-    with own_folder(tmp_path), pytest.raises(UserError, match="another reproduction works here"), own_folder(tmp_path):
+    with own_folder(tmp_path), pytest.raises(UserError, match="another reproduction is running"), own_folder(tmp_path):
         pass
     with own_folder(tmp_path):
         pass

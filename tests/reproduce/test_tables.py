@@ -101,7 +101,7 @@ def test_all_tables(results):
 
 
 def test_p_by_another_rule_is_labelled(results):
-    label = "- all p of this comparison: multeval"
+    label = "- p-values of this comparison: multeval"
     assert label not in results_page({"de": results}, "", "").splitlines()
     results["comparisons"][0]["resampling"]["shuffling"] = "multeval"
     assert label in results_page({"de": results}, "", "").splitlines()
@@ -121,7 +121,7 @@ def test_validation_scores_are_of_one_metric(results):
 def test_full_meteor_is_not_called_one_of_stems(results):
     for name, noted in (("METEOR (exact stem)", True), ("METEOR (exact stem paraphrase)", False)):
         results["comparisons"][0]["metrics"][1]["metric"] = name
-        assert ("METEOR is ours, of exact words and stems" in tables_page(results)) == noted
+        assert ("METEOR: our implementation, exact and stem matches only" in tables_page(results)) == noted
 
 
 def test_several_results_and_their_discussion_make_a_page(results, tmp_path, capsys):

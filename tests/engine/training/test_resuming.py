@@ -253,7 +253,7 @@ def test_a_signal_saves_and_stops(toy, undisturbed, sent):
     assert fork_training(command, lambda: send_in_update(8, sent)) == 128 + sent
     assert last_state(toy.run_folder)["progress"]["update"] == 8
     (log,) = toy.run_folder.glob("*.log")
-    assert f"Stopped by {sent.name}; the state is saved. To go on: pysimt train -C" in log.read_text()
+    assert f"Stopped by {sent.name}; the state is saved. To resume: pysimt train -C" in log.read_text()
     assert fork_training(command) == 0
     assert_same_run(whole, toy.run_folder)
 
@@ -324,7 +324,7 @@ def test_command_line_killed_and_interrupted(toy, pysimt):
             assert process.returncode == -sent
         else:
             assert process.returncode == 128 + sent
-            assert "To go on: pysimt train -C" in told
+            assert "To resume: pysimt train -C" in told
     with start(toy, *BUSY) as process:
         process.stderr.read()
     assert process.returncode == 0
