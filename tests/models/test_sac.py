@@ -251,7 +251,7 @@ def test_without_a_look_ahead_it_is_not(seed):
     ("words", "message"),
     [
         (("alpha:auto", "reward_scale:1/alpha"), "reward_scale: is not constant with alpha: auto"),
-        (("target_clip:True", "critic_target:mc"), "target_clip: only acts on bootstrapped targets"),
+        (("target_clip:True", "critic_target:mc"), "target_clip: only affects bootstrapped targets"),
     ],
 )
 def test_options_that_cannot_act_together_are_refused(toy, pysimt, words, message):
