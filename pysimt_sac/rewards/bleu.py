@@ -1,7 +1,7 @@
 """The BLEU reward: increments of sentence BLEU.
 
-At the end, R_T is BLEU with add-1 smoothing, between 0 and 1, minus the length penalty. It equals sacrebleu's sentence
-BLEU with `smooth_method='add-k', smooth_value=1, tokenize='none'`, except that `<unk>` matches nothing.
+At the end, R_T is sentence BLEU between 0 and 1, minus the length penalty. BLEU is sacrebleu's with add-1 smoothing,
+`smooth_method='add-k', smooth_value=1, tokenize='none'`, except that `<unk>` matches nothing.
 
 Before the end, plain BLEU is a poor potential: without the brevity penalty a single correct word scores 1.0, with it
 almost nothing. As long as t <= L, the length of the reference, `shaping: padded` divides the matches of the first t

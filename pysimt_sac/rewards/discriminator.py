@@ -2,8 +2,8 @@
 
 Every sampled word a of a source x gets a random label z, one of K, which is stored with it. The discriminator predicts
 the label from source and word; the reward is r_z = log q(z|x,a) - log p(z), with p uniform, for the *stored* label. It
-can memorise the label of a choice made once; a choice made n times has had all labels, and earns only about (K-1)/(2n).
-An untrained discriminator gives exactly 0.
+can memorise the label of a choice made once; a choice made n times comes with all labels, and earns about (K-1)/(2n).
+A uniform discriminator gives exactly 0.
 
 `discriminator: network` has two layers on the word's embedding and the source's mean encoder state, both detached, so
 that its gradient does not reach the actor. `discriminator: counts` counts the labels of each source and word instead.

@@ -57,7 +57,7 @@ def collect_experience(
 def policy_on_experience(
     actor: Actor, collector: Collector, experience: Experience, k: int, least: float, current: bool
 ) -> tuple[Experience, PolicyAtSteps]:
-    """Return the policy at an experience's states, without dropout; learned rewards rescore the experience.
+    """Return the experience, rescored if a reward learns, and the policy at its states, without dropout.
 
     The support is the likeliest words of a branched rollout, or else given by k and least. current: compute the current
     policy instead of the behaviour policy stored with a branched rollout. The stored one costs nothing and suffices for

@@ -32,7 +32,7 @@ class Collector:
         common = setup.read(RLOptions)
         self.rewarder = Rewarder(setup.read, setup.filters, setup.where)
         self.max_len, self.permute = common.rollout_max_len, common.permute_rewards
-        if self.permute and self.rewarder.learners:  # it would learn from unpermuted rewards, or not at all
+        if self.permute and self.rewarder.learners:  # it would learn from the true sentences, or not at all
             todo = "use a reward that does not learn"
             raise UserError("cannot be combined with a reward that learns", f"{setup.where} permute_rewards", todo)
         self.generator = torch.Generator().manual_seed(setup.seed)

@@ -37,11 +37,11 @@ class CriticOptions:
     support_least: float = option(
         0.01, "`support`: leave out words less likely than this; their Q is untrained", minimum=0, below=1
     )
-    critic_lr: float = option(0.0003, "the critics' learning rate beside the actor", above=0)
+    critic_lr: float = option(0.0003, "the critics' learning rate in joint training", above=0)
     critic_beta1: float = option(0.9, "beta1 of the critics' Adam", minimum=0, below=1)
     critic_target: str = option(
         "td",
-        "the critics' targets beside the actor: bootstrapped (`td`) or Monte Carlo returns (`mc`), which show at once "
+        "the critics' targets in joint training: bootstrapped (`td`) or Monte Carlo returns (`mc`), which show at once "
         "what a hypothesis's end costs; those of branched states only (`branch`)",
         choices=("td", "mc", "branch"),
     )
