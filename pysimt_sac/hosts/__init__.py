@@ -1,5 +1,5 @@
-"""Which toolkit trains: the embedded engine, or pysimt. Only this package imports pysimt.
+"""The toolkits that can train: the embedded engine or pysimt. Only this package imports pysimt.
 
-`choice` decides; `embedded` and `pysimt_host` each have an `Actor` over their networks and a shell, the model class
-that their training loop trains; `session` is what both shells delegate to.
+`choice` selects one. Each has an `Actor` over its networks (`embedded`, `pysimt_actor`) and a shell, the model class
+that its training loop trains (`embedded`, `pysimt_host`); both shells delegate to `session`.
 """

@@ -1,4 +1,4 @@
-"""Which host commands use: pysimt if it is installed, else the embedded engine, unless `PYSIMT_SAC_HOST` says so."""
+"""The choice of the host: pysimt if installed, else the embedded engine; `PYSIMT_SAC_HOST` overrides it."""
 
 import functools
 import importlib.util
@@ -13,15 +13,15 @@ VARIABLE = "PYSIMT_SAC_HOST"
 
 
 def pysimt_folder() -> Path | None:
-    """Where pysimt is installed, if it is."""
+    """Return the folder where pysimt is installed; None if it is not."""
     found = importlib.util.find_spec("pysimt")
-    # A clone of its repository in the working directory is a package of that name, too, but one without a file.
+    # A clone of its repository in the working directory is found as a namespace package, which has no file.
     return Path(found.origin).parent if found is not None and found.origin is not None else None
 
 
 @functools.cache
 def name() -> str:
-    """`pysimt` or `embedded`."""
+    """Return the name of the host, `pysimt` or `embedded`."""
     wanted = os.environ.get(VARIABLE, "auto").lower() or "auto"
     if wanted not in CHOICES:
         raise UserError(f"{wanted!r} is not one of {', '.join(CHOICES)}", VARIABLE)
@@ -35,7 +35,7 @@ def name() -> str:
 
 
 def describe() -> str:
-    """The host and its version."""
+    """Return the host and its version, for logs."""
     if name() == "embedded":
         return f"embedded engine of pysimt_sac {full_version()}"
     import pysimt

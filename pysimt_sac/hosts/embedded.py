@@ -25,11 +25,11 @@ from pysimt_sac.rl.rollout import Steps
 
 
 class EngineActor(NetworkActor):
-    """The engine's network as an `Actor`: all steps of given hypotheses in one pass."""
+    """The engine's network as an `Actor`; scores all steps of given hypotheses in one pass."""
 
     @classmethod
     def of(cls, model: SimultaneousNMT) -> "EngineActor":
-        """The actor that a model is."""
+        """Wrap a model as an actor."""
         networks = nn.ModuleDict({"encoders": model.encoders, "dec": model.dec})
 
         def load_batches(split: str, batch_size: int) -> list[Batch]:
@@ -38,12 +38,12 @@ class EngineActor(NetworkActor):
         return cls(networks, model.sl, model.tl, model.trg_vocab.tokens, load_batches, model.src_vocab.tokens)
 
     def with_networks(self, networks: nn.ModuleDict) -> "EngineActor":
-        """The same actor over other weights."""
+        """Return the same actor with other weights."""
         return EngineActor(networks, self.source, self.target, self.tokens, self.load_batches, self.source_tokens)
 
     @property
     def state_size(self) -> int:
-        """The size of what the output layer sees."""
+        """The size of the output layer's input."""
         return int(self.decoder.out2prob.in_features)
 
     def encode(self, batch: Batch) -> Encoded:
@@ -52,24 +52,24 @@ class EngineActor(NetworkActor):
         return {name: encoder(batch[name], batch.lengths[name]) for name, encoder in encoders.items()}
 
     def stepper(self, encoded: Encoded) -> EngineStepper:
-        """The policy one step at a time."""
+        """Return the policy one step at a time."""
         return EngineStepper(self.decoder, encoded)
 
     def readouts(
         self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None
     ) -> Tensor:
-        """What the output layer sees (N, E) at every real step."""
+        """Return the output layer's input (N, E) at every real step."""
         return self.decoder.readouts(encoded, words_TB[:-1], positions_N, order_N)  # type: ignore[no-any-return]
 
     def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
-        """Log-probabilities (N, V) of the next word."""
+        """Return the log-probabilities (N, V) of the next word."""
         readout_NE = self.readouts(encoded, words_TB, steps.positions_N)
         return self.decoder.out2prob(readout_NE).log_softmax(-1)  # type: ignore[no-any-return]
 
     def policy(
         self, encoded: Encoded, words_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
     ) -> tuple[Tensor, Support | None]:
-        """log pi (N, A); with a support, the gradient goes through the output layer's rows of its words alone."""
+        """Return log pi (N, A); with a support, the gradient reaches only the output rows of its words."""
         if k == 0:
             return full_policy(self.log_probs(encoded, words_TB, steps)), None
         readout_NE, output = self.readouts(encoded, words_TB, steps.positions_N), self.decoder.out2prob
@@ -85,20 +85,20 @@ class EngineActor(NetworkActor):
         support: Support | None,
         order_N: Tensor | None = None,
     ) -> Tensor:
-        """log pi (N, A) over a given support, or over all words."""
+        """Return log pi (N, A) over a given support, or over all words."""
         readout_NE, output = self.readouts(encoded, words_TB, positions_N, order_N), self.decoder.out2prob
         if support is None:
             return full_policy(output(readout_NE).log_softmax(-1))
         return policy_on_support(linear_rows(output, readout_NE, support.words_NK), support)
 
     def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
-        """Score the words of given hypotheses, a chunk at a time: the scores of all words would take much memory."""
+        """Score the words of given hypotheses, in chunks: scores of the whole vocabulary would take much memory."""
         readout_NE, output = self.readouts(encoded, words_TB, steps.positions_N), self.decoder.out2prob
         scores = linear_log_probs(output, readout_NE, steps.flatten(words_TB[1:]), EOS, temperature)
         return TakenWords(*scores, readout_NE.detach())
 
     def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:
-        """The mean negative log-likelihood per word of the references."""
+        """Return the mean negative log-likelihood per word of the references."""
         positions_N = real_positions(reference_RB.ne(PAD).sum(0).cpu()).to(reference_RB.device, non_blocking=True)
         targets_N = reference_RB[1:].flatten().index_select(0, positions_N)
         readout_NE = self.readouts(encoded, reference_RB, positions_N)
@@ -119,26 +119,26 @@ class EngineShell(TrainedByAlgorithm, SimultaneousNMT):
         self.defaults.update(self.algorithm.defaults)
 
     def register_tensorboard(self, handle: Log) -> None:
-        """Called when training begins, and never to translate: build the algorithm."""
+        """Build the algorithm; called when training starts, and never for translation."""
         super().register_tensorboard(handle)
         self.session = Session(self.algorithm, EngineActor.of(self), self.opts, handle)
 
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
-        """In training the algorithm's loss; else the negative log-likelihood."""
+        """Return the algorithm's loss in training, else the negative log-likelihood."""
         if not self.training or self.session is None:
             return super().forward(batch)
         return self.session.training_loss(batch, uctr, ectr)
 
 
 def model_class(registered: Any) -> type[SimultaneousNMT]:
-    """The class that the engine trains for what is registered under a `model_type`."""
+    """Return the model class that the engine trains for a registered model or algorithm."""
     if issubclass(registered, Algorithm):
         return type(registered.__name__, (EngineShell,), {"algorithm": registered})
     return registered  # type: ignore[no-any-return]
 
 
 def read_training(config: Path, overrides: Sequence[str]) -> tuple[Options, TrainOptions, SimultaneousNMT]:
-    """A configuration, checked, and its model, without its layers; warnings go to the console."""
+    """Read and check a configuration, and build its model without layers; print warnings to the console."""
     options = read_config(config, overrides)
     train_options, warnings = check_config(options)
     for warning in warnings:
@@ -147,6 +147,6 @@ def read_training(config: Path, overrides: Sequence[str]) -> tuple[Options, Trai
 
 
 def build_model(options: Options) -> SimultaneousNMT:
-    """The model that a configuration names, without its layers."""
+    """Build the model that a configuration names, without its layers."""
     name = str(options.train["model_type"])
     return model_class(find_model(name, f"{options.filename} [train] model_type"))(opts=options)

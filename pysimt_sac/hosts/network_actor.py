@@ -1,4 +1,4 @@
-"""What the actors of both hosts share: the names of a batch's sides, the networks and their mode."""
+"""The common base of both hosts' actors: networks, vocabularies and training mode."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pysimt_sac.engine.data.corpus import Batch
 
-LoadBatches = Callable[[str, int], Sequence[Any]]  # the batches of a split, in order, by its name and their size
+LoadBatches = Callable[[str, int], Sequence[Any]]  # (split, batch size) -> its batches, in order
 
 
 class NetworkActor:
@@ -30,17 +30,17 @@ class NetworkActor:
 
     @property
     def device(self) -> torch.device:
-        """Where the networks are."""
+        """The device of the networks."""
         return next(self.networks.parameters()).device
 
     @property
     def decoder(self) -> Any:
-        """The decoder alone."""
+        """The decoder."""
         return self.networks["dec"]
 
     @contextmanager
     def training_mode(self, dropout: bool) -> Iterator[None]:
-        """Inside, the networks have dropout or not; afterwards they are as they were."""
+        """Switch dropout on or off inside the context; restore the previous mode on exit."""
         before = self.decoder.training
         self.networks.train(dropout)
         try:
@@ -49,11 +49,11 @@ class NetworkActor:
             self.networks.train(before)
 
     def embed(self, words: Tensor) -> Tensor:
-        """Target embeddings."""
+        """Embed target words."""
         return self.decoder.get_emb(words)  # type: ignore[no-any-return]
 
     def validation_batches(self, n_sentences: int, batch_size: int = 32) -> Iterator[Batch]:
-        """About so many sentence pairs from all over the validation set."""
+        """Yield about `n_sentences` sentence pairs, spread evenly over the validation set."""
         batches = self.load_batches("val", batch_size)
         n_batches = -(-n_sentences // batch_size)
         for batch in islice(batches, 0, None, max(1, len(batches) // n_batches)):

@@ -1,6 +1,6 @@
-"""pysimt's network as an `Actor`, by its decoder protocol alone (`f_init`, `get_emb`, `f_next`): one step at a time.
+"""pysimt's network as an `Actor`, through its decoder protocol only (`f_init`, `get_emb`, `f_next`), step by step.
 
-This module does not import pysimt, so that it can be tested without it.
+This module does not import pysimt, so it can be tested without it.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ class PysimtActor(NetworkActor):
 
     @classmethod
     def of(cls, model: Any) -> "PysimtActor":
-        """The actor that a model is."""
+        """Wrap a model as an actor."""
         networks = nn.ModuleDict({"encoders": model.encoders, "dec": model.dec})
         source_tokens, tokens = (
             [str(vocab[number]) for number in range(len(vocab))] for vocab in (model.src_vocab, model.trg_vocab)
@@ -30,12 +30,12 @@ class PysimtActor(NetworkActor):
         return cls(networks, str(model.sl), str(model.tl), tokens, model.load_batches, source_tokens)
 
     def with_networks(self, networks: nn.ModuleDict) -> "PysimtActor":
-        """The same actor over other weights."""
+        """Return the same actor with other weights."""
         return PysimtActor(networks, self.source, self.target, self.tokens, self.load_batches, self.source_tokens)
 
     @property
     def state_size(self) -> int:
-        """The size of the decoder's state."""
+        """The size of the decoder state."""
         return int(self.decoder.hidden_size)
 
     def encode(self, batch: Batch) -> Encoded:
@@ -44,11 +44,11 @@ class PysimtActor(NetworkActor):
         return {str(name): encoder(batch[str(name)]) for name, encoder in encoders.items()}
 
     def stepper(self, encoded: Encoded) -> PysimtStepper:
-        """The policy one step at a time."""
+        """Return the policy one step at a time."""
         return PysimtStepper(self.decoder, encoded)
 
     def unroll(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-probabilities (N, V) and decoder states (N, H) at some positions."""
+        """Return log-probabilities (N, V) and decoder states (N, H) at given positions."""
         state, scores, states = self.decoder.f_init(encoded), [], []
         for words_B in words_TB[:-1]:
             log_p_BV, state = self.decoder.f_next(encoded, self.embed(words_B), state)
@@ -57,13 +57,13 @@ class PysimtActor(NetworkActor):
         return torch.cat(scores).index_select(0, positions_N), torch.cat(states).index_select(0, positions_N)
 
     def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
-        """Log-probabilities (N, V) of the next word."""
+        """Return the log-probabilities (N, V) of the next word."""
         return self.unroll(encoded, words_TB, steps.positions_N)[0]
 
     def policy(
         self, encoded: Encoded, words_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
     ) -> tuple[Tensor, Support | None]:
-        """log pi (N, A) over a support, or with k = 0 over all words."""
+        """Return log pi (N, A) over a support, or over all words if k = 0."""
         log_p_NV = self.log_probs(encoded, words_TB, steps)
         if k == 0:
             return full_policy(log_p_NV), None
@@ -78,7 +78,7 @@ class PysimtActor(NetworkActor):
         support: Support | None,
         order_N: Tensor | None = None,
     ) -> Tensor:
-        """log pi (N, A) over a given support, or over all words."""
+        """Return log pi (N, A) over a given support, or over all words."""
         log_p_NV, _ = self.unroll(encoded, words_TB, positions_N)
         return full_policy(log_p_NV) if support is None else restricted_policy(log_p_NV, support)
 
@@ -92,7 +92,7 @@ class PysimtActor(NetworkActor):
         return TakenWords(log_pi_N, log_p_N - log_p_NV.logsumexp(-1), entropy_N, states_NH.detach())
 
     def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:
-        """The mean negative log-likelihood per word of the references."""
+        """Return the mean negative log-likelihood per word of the references."""
         steps = Steps.of(reference_RB.ne(PAD).sum(0).cpu(), reference_RB.device)
         targets_N1 = steps.flatten(reference_RB[1:]).unsqueeze(1)
         return -self.log_probs(encoded, reference_RB, steps).gather(1, targets_N1).mean()

@@ -1,4 +1,4 @@
-"""pysimt binds its device when its modules are imported: `reserve_device` therefore comes before all else of it."""
+"""Device selection for pysimt, which binds its device at import: call `reserve_device` before importing pysimt."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from pysimt_sac.hosts.choice import VARIABLE, pysimt_folder
 
 
 def reserve_device(wanted: str) -> Any:
-    """pysimt's DeviceManager, which knows `cpu` and `[N]gpu` only; then all else of pysimt is imported."""
+    """Create pysimt's DeviceManager, which supports only `cpu` and `[N]gpu`; then import the rest of pysimt."""
     if wanted.lower() == "auto":
         wanted = "gpu" if torch.cuda.is_available() else "cpu"
     try:
@@ -18,11 +18,11 @@ def reserve_device(wanted: str) -> Any:
         try:
             manager = DeviceManager(wanted)
         except RuntimeError as error:
-            raise UserError(str(error), f"-d {wanted}", "pysimt knows cpu and gpu") from error
-        import pysimt_sac.hosts.pysimt_host  # noqa: F401 - to see whether all that pysimt needs is there
+            raise UserError(str(error), f"-d {wanted}", "pysimt supports cpu and gpu") from error
+        import pysimt_sac.hosts.pysimt_host  # noqa: F401 - checks that pysimt's dependencies are installed
     except UserError:
         raise
-    except Exception as error:  # importing runs all of pysimt and of what it needs
+    except Exception as error:  # importing runs code of pysimt and of its dependencies
         todo = f"set {VARIABLE}=embedded to use the engine"
         what = f"pysimt cannot be imported: {type(error).__name__}: {error}"
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("pysimt"):

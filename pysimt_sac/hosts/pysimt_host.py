@@ -1,8 +1,8 @@
-"""Everything that adapts real pysimt: what it lacks is added from outside, its own files stay as they are.
+"""The adapter to the original pysimt: extends it from outside, without changing its files.
 
 `register` puts a shell for each algorithm, our metrics, beam search and safe loader where pysimt looks for its own;
-`train` and `load_translator` are what its commands call. Import it after `pysimt_device.reserve_device`: pysimt binds
-its device when it is imported.
+commands call `train` and `load_translator`. Import this module after `pysimt_device.reserve_device`: pysimt binds its
+device at import.
 """
 
 import argparse
@@ -74,16 +74,16 @@ class PysimtShell(TrainedByAlgorithm, SimultaneousNMT):  # type: ignore[misc]
         self.defaults.update(self.algorithm.defaults)
 
     def load_batches(self, split: str, batch_size: int) -> list[Any]:
-        """The batches of a split with both sides."""
+        """Return the batches of a split, with both sides."""
         return list(make_dataloader(self.load_data(split, batch_size, mode="eval")))
 
     def register_tensorboard(self, handle: Log) -> None:
-        """The last call of the loop's constructor, and never made to translate: build the algorithm."""
+        """Build the algorithm; last call of the loop's constructor, and never made for translation."""
         super().register_tensorboard(handle)
         self.session = Session(self.algorithm, PysimtActor.of(self), self.opts, handle)
 
     def forward(self, batch: Any, uctr: int = 0, ectr: int = 0) -> Any:
-        """In training the algorithm's loss; else the negative log-likelihood."""
+        """Return the algorithm's loss in training, else the negative log-likelihood."""
         if not self.training or self.session is None:
             return super().forward(batch)
         sides = {str(side): ids for side, ids in batch.items()}
@@ -94,7 +94,7 @@ class PysimtShell(TrainedByAlgorithm, SimultaneousNMT):  # type: ignore[misc]
 
 
 def register() -> None:
-    """Put our models, metrics, search and loader where pysimt finds them; what it has under a name stays its own."""
+    """Add our models, metrics, search and loader to pysimt; names that it already has are kept."""
     for registry in (MODELS, METRICS):
         registry.read_entry_points()
     for name, registered in MODELS.items.items():
@@ -114,24 +114,24 @@ def register() -> None:
 
 
 def repair() -> None:
-    """Mend what is broken in pysimt 1.0.0 and stands in the way of configurations that both hosts should run."""
-    if not hasattr(ApproximateBucketBatchSampler, "_rng"):  # `sampler_type: approximate` stops without it
+    """Fix bugs of pysimt 1.0.0 that break configurations which both hosts should run."""
+    if not hasattr(ApproximateBucketBatchSampler, "_rng"):  # `sampler_type: approximate` fails without it
         ApproximateBucketBatchSampler._rng = np.random.RandomState(12345)
-    # `num_workers: 1` waits forever for batches whose keys cannot be pickled.
+    # `num_workers: 1` hangs on batches whose keys cannot be pickled.
     DataSource.__reduce__ = lambda self: (DataSource, (self.data, self._type, self.src, self.trg))
 
 
 def require_model(name: str, where: object) -> Any:
-    """The model class of that name, pysimt's or ours."""
+    """Return the model class of that name, pysimt's or ours."""
     if not isinstance(getattr(models, name, None), type):
         raise UserError(f"unknown model {name!r}", where, did_you_mean(name, [*MODELS.items, *vars(models)]))
     return getattr(models, name)
 
 
 def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
-    """A checkpoint as pysimt's loader gives it; that one unpickles anything, which torch has refused since 2.6.
+    """Return a checkpoint in the format of pysimt's loader, which unpickles anything; torch refuses that since 2.6.
 
-    Without the optimiser: pysimt would give a fine-tuned model the learning rate of its pre-training.
+    The optimiser is left out: with it, pysimt would give a fine-tuned model the learning rate of its pre-training.
     """
     return {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
 
@@ -143,7 +143,7 @@ class Scorer:
         self.name, self.scored_by = name, scored_by
 
     def compute(self, refs: Any, hyps: list[str], language: str | None = None) -> Any:
-        """The score of translations against one or several reference files."""
+        """Score translations against one or several reference files."""
         score = self.scored_by.compute(hyps, read_reference_files(*refs))
         return metrics.Metric(self.name, score, higher_better=self.scored_by.higher_better)
 
@@ -152,7 +152,7 @@ class Scorer:
 
 
 class EngineSearch:
-    """The engine's search in the shape of pysimt's; its beam search does not extend hypotheses past their `<eos>`."""
+    """The engine's search with pysimt's interface; its beam search does not extend hypotheses past `<eos>`."""
 
     def __init__(
         self, model: Any, data_loader: Any, out_prefix: str, batch_size: int, filter_chain: Any = None, **more: Any
@@ -164,10 +164,10 @@ class EngineSearch:
             bool(filter_chain),
         )
         self.search = more.get("search") or SearchOptions("bs", max_len=more["max_len"])
-        self.beam_size = self.search.beam_size  # pysimt's loop sets it from outside
+        self.beam_size = self.search.beam_size  # set by pysimt's loop
 
     def run(self, **_: Any) -> tuple[list[str]]:
-        """Translate what the loader gives, write it if there is where to, and return it in the corpus's order."""
+        """Translate the loader's batches, write them if there is an output prefix, and return them in corpus order."""
         search = dataclasses.replace(self.search, beam_size=self.beam_size)
         device = next(self.model.parameters()).device
         translator = Translator(SearchablePysimtModel(self.model), search, device, self.filtered)
@@ -182,7 +182,7 @@ class EngineSearch:
     run_all = run
 
     def batches(self) -> Iterator[Any]:
-        """What the loader gives, with the sentences' places in the corpus."""
+        """Yield the loader's batches, with the sentences' positions in the corpus."""
         n_seen = 0
         for batch in progress_bar(self.data_loader, unit="batch"):
             order = getattr(self.data_loader.batch_sampler, "orig_idxs", range(len(self.data_loader.dataset)))
@@ -192,7 +192,7 @@ class EngineSearch:
 
 
 def our_search(model: Any, *arguments: Any, **options: Any) -> Any:
-    """Our beam search, but pysimt's for its transformers: their decoder reads whole hypotheses at every step."""
+    """Return our beam search, or pysimt's for transformers: their decoder reads whole hypotheses at every step."""
     search = translators.BeamSearch if isinstance(model, SimultaneousTFNMT) else EngineSearch
     return search(model, *arguments, **options)
 
@@ -201,7 +201,7 @@ def our_search(model: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def pysimt_options(ours: EngineOptions) -> Any:
-    """pysimt's own options, from what the engine has merged, overridden and interpolated: pysimt reads files only."""
+    """Convert merged, overridden and interpolated engine options to pysimt's, which are only read from files."""
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "merged.conf"
         write_lines(written, resolved_text(ours, given_only=True).splitlines())
@@ -211,12 +211,12 @@ def pysimt_options(ours: EngineOptions) -> Any:
 
 
 def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions, list[str]]:
-    """Refuse what is wrong or cannot be done here; return the recipe, and its keys' warnings: pysimt has the others."""
+    """Refuse wrong or unsupported options; return the recipe and its warnings (pysimt gives all others)."""
     where, name = ours.filename, str(ours.train["model_type"])
     if issubclass(model_type, PysimtShell):
         check_config(ours)
     recipe, warnings = read_section(RecipeOptions, ours.model, f"{where} [model]"), list[str]()
-    if recipe != RecipeOptions():  # else `[train]` of a model of pysimt's own is left to pysimt
+    if recipe != RecipeOptions():  # else pysimt itself checks `[train]` of its own models
         warnings = check_recipe(recipe, read_section(TrainOptions, ours.train, f"{where} [train]"), where)
     refuse_in_pysimt(recipe, name, where)
     for metric in str(ours.train["eval_metrics"]).upper().split(","):
@@ -227,7 +227,7 @@ def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions,
 
 
 def build_model(model_type: Any, options: Any) -> Any:
-    """pysimt's model, which knows no keys of recipes and of one's own rewards; its checkpoints name them, too."""
+    """Build the model without the keys of recipes and user rewards, unknown to pysimt; checkpoints keep them."""
     unknown = names(RecipeOptions)
     if issubclass(model_type, PysimtShell):
         algorithm = model_type.algorithm
@@ -240,21 +240,21 @@ def build_model(model_type: Any, options: Any) -> Any:
 
 
 def train(args: argparse.Namespace, manager: Any) -> int:
-    """Train in pysimt's loop. The engine reads the configuration, too: it knows old runs, and what is wrong."""
+    """Train in pysimt's loop. The engine reads the configuration as well, to check it and to find runs to resume."""
     if args.check:
-        raise UserError("only the embedded engine has this", "--check", "set PYSIMT_SAC_HOST=embedded")
+        raise UserError("only the embedded engine supports this", "--check", "set PYSIMT_SAC_HOST=embedded")
     ours = read_config(args.config, args.overrides)
     load_plugin_modules(plugin_modules(ours))
     register()
     model_type = require_model(str(ours.train["model_type"]), f"{args.config} [train] model_type")
     recipe, warnings = check_options(ours, model_type)
-    if ours.train["pretrained_file"]:  # pysimt itself knows files only
+    if ours.train["pretrained_file"]:  # pysimt itself accepts only files
         metric = str(ours.train["eval_metrics"]).split(",")[0].strip()
         pretrained = find_checkpoint(ours.train["pretrained_file"], metric)
     logger.setup()
     with open_run(ours, args.suffix, args.restart, host="pysimt") as run, pysimt_resume.stopped_by_signals():
         if reason := pysimt_resume.finished(run.state, ours.train):
-            more = "raise max_epochs, max_iterations or patience to train on; --restart starts over"
+            more = "raise max_epochs, max_iterations or patience to continue; --restart starts over"
             log.info(f"{run.exp_id} in {run.folder} is finished: {reason} ({more})")
             return 0
         options = pysimt_options(ours)
@@ -272,7 +272,7 @@ def train(args: argparse.Namespace, manager: Any) -> int:
                 model = build_model(model_type, options)
                 Loop(model, options.train, manager, recipe, run, ours.to_dict(), journal)()
             except Interrupted as interruption:
-                log.info(f"Stopped by {interruption}; the same command goes on from the end of the last whole epoch")
+                log.info(f"Stopped by {interruption}; the same command resumes from the end of the last complete epoch")
                 return interruption.status
     return 0
 
@@ -281,7 +281,7 @@ def train(args: argparse.Namespace, manager: Any) -> int:
 
 
 def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
-    """pysimt's translator with a checkpoint's model, ready to be called if there are splits to translate."""
+    """Return pysimt's translator with a checkpoint's model, ready to be called if there are splits to translate."""
     logger.setup()
     log.info(f"Host: {choice.describe()}")
     fix_seed(search.seed)
@@ -311,5 +311,5 @@ def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
         stranslator.get_translator = lambda kind: functools.partial(our_search, search=search)
     same = ("model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size")
     arguments = {name: getattr(args, name) for name in (*same, "disable_filters", "override")}
-    func = "gs" if args.func == "gs" else "bs"  # the names that pysimt knows
+    func = "gs" if args.func == "gs" else "bs"  # pysimt's names
     return STranslator(func=func, splits=",".join(splits), delta="", n_init_tokens="", criteria="", **arguments)

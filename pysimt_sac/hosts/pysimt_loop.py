@@ -1,4 +1,4 @@
-"""pysimt's training loop with what it lacks: our training recipes, and exact resuming at the ends of epochs."""
+"""pysimt's training loop, extended by training recipes and exact resuming at epoch boundaries."""
 
 import contextlib
 import logging
@@ -19,28 +19,28 @@ log = logging.getLogger("pysimt")
 
 
 class AveragingMonitor(monitor.Monitor):  # type: ignore[misc]
-    """pysimt's monitor, whose checkpoints hold the average of the weights, if there is one."""
+    """pysimt's monitor; its checkpoints hold the weight average, if there is one."""
 
     average: WeightAverage
-    preparation: dict[str, Any]  # how the training text was prepared, if that is known
+    preparation: dict[str, Any]  # how the training text was prepared, if known
 
     def state_dict(self) -> dict[str, Any]:
-        """What checkpoints call the history."""
+        """Return the `history` entry of checkpoints."""
         return {**super().state_dict(), **self.preparation}
 
     def save_model(self, metric: Any = None, suffix: str = "", do_symlink: bool = False) -> Path:
-        """Write a checkpoint; by a metric it is written in validation, which has the average in place already."""
+        """Write a checkpoint of the average; with a metric, validation has swapped it in already."""
         with contextlib.nullcontext() if metric else self.average.in_place():
             return Path(super().save_model(metric, suffix, do_symlink))
 
     def reload_previous_best(self) -> None:
-        """Go back to the best weights, in validation; the average, too, begins again from them."""
+        """Reload the best weights during validation; restart the average from them."""
         super().reload_previous_best()
         self.average.restart()
 
 
 class Loop(mainloop.MainLoop):  # type: ignore[misc]
-    """pysimt's loop, which follows a training recipe, and keeps what resuming needs at the end of every epoch."""
+    """pysimt's loop, which follows a training recipe and saves the training state after every epoch."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
     ) -> None:
         self.run, self.config, self.journal = run, config, journal
         mainloop.TensorBoard = lambda *_: journal
-        # A resumed run gets its weights from its state.
+        # A resumed run gets its weights from the training state.
         super().__init__(model, {**options, "pretrained_file": ""} if run.state else options, manager)
-        if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss, asked or not
+        if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss in any case
             self.vloss_iterator = make_dataloader(model.load_data("val", self.batch_size, mode="eval"))
         self.monitor.preparation, notes = find_preparation(config["data"], (str(model.sl), str(model.tl)))
         for note in notes:
@@ -68,7 +68,7 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         journal.open()
 
     def follow(self, recipe: RecipeOptions) -> None:
-        """Let every step of the optimiser follow the recipe."""
+        """Apply the recipe to every optimiser step."""
         limits = TrainOptions(max_iterations=self.max_iterations, max_epochs=self.max_epochs)
         planned, state = plan_schedule(recipe, limits, len(self.train_iterator)), self.run.state
         self.schedule, notes = resume_schedule(planned, state["progress"].get("lr_total", 0) if state else None)
@@ -80,27 +80,27 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         self.optim.optim.register_step_post_hook(lambda *_: self.average.update())
 
     def lr_factor(self) -> float:
-        """The present update's factor of the learning rate: the model's and the schedule's."""
+        """Return the current learning-rate factor: the model's times the schedule's."""
         update = self.monitor.uctr
         own = self.model.lr_factor(update) if hasattr(self.model, "lr_factor") else 1.0
         return float(own * self.schedule(update))
 
     def do_validation(self) -> None:
-        """Validate, and save the best, with the average in the place of the weights."""
+        """Validate, and save the best checkpoint, with the average in place of the weights."""
         with self.average.in_place():
             super().do_validation()
 
     def __call__(self) -> None:
-        """Train; from the very first, there is a state to go on from."""
+        """Train; save an initial state first, so that a run can always be resumed."""
         if not self.run.state:
             pysimt_resume.save(self)
         super().__call__()
 
     def train_epoch(self) -> bool:
-        """An epoch, and a new state when it is complete."""
+        """Train for an epoch, and save the state if it was completed."""
         goes_on = bool(super().train_epoch())
         if len(self.monitor.train_loss) == self.monitor.ectr - goes_on:
             pysimt_resume.save(self)
-        else:  # it ended within an epoch; should it ever go on, then from the one before
+        else:  # ended within an epoch; if resumed, it continues from the end of the previous one
             pysimt_resume.note_end(self)
         return goes_on

@@ -1,6 +1,6 @@
-"""What `pysimt_loop.Loop` adds to pysimt's training loop: resuming, a training recipe, a journal, an orderly stop.
+"""The parts that `pysimt_loop.Loop` adds to pysimt's loop: resuming, training recipe, journal, orderly stop.
 
-Knows pysimt's loop by its attributes and does not import it. The state has the engine's format and place.
+This module uses the attributes of pysimt's loop and does not import it. The state has the engine's format and location.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ COUNTERS = ("uctr", "vctr", "early_bad", "train_loss")
 
 
 def save(loop: Any) -> None:
-    """Write all that resuming needs; only between epochs, because pysimt's batches cannot be found again within one."""
+    """Save the training state; only between epochs, since pysimt's batch order cannot be restored within one."""
     monitor, optim = loop.monitor, loop.optim
     scores = {name: [vars(metric) for metric in found] for name, found in monitor.val_scores.items()}
     progress = {
@@ -63,7 +63,7 @@ def save(loop: Any) -> None:
 
 
 def note_end(loop: Any) -> None:
-    """Remember in the last state how far a run got that ended within an epoch, so that it counts as finished."""
+    """Record in the last state how far a run got that ended within an epoch, so that it counts as finished."""
     state, _ = load_state(loop.run.folder)
     if state:
         state["progress"]["reached"] = loop.monitor.uctr
@@ -71,7 +71,7 @@ def note_end(loop: Any) -> None:
 
 
 def finished(state: dict[str, Any] | None, options: dict[str, Any]) -> str:
-    """Why a run has nothing left to do; empty if it has."""
+    """Return why a run is finished; empty if it is not."""
     if not state:
         return ""
     progress = state["progress"]
@@ -83,13 +83,13 @@ def finished(state: dict[str, Any] | None, options: dict[str, Any]) -> str:
 
 
 def describe_resuming(run: Run) -> str:
-    """What a resumed run says of itself."""
+    """Describe a resumed run, for the log."""
     epochs = len(run.state["progress"]["train_loss"]) if run.state else 0
-    return "\n".join(filter(None, [run.remark, f"Resuming {run.exp_id} after {epochs} whole epochs"]))
+    return "\n".join(filter(None, [run.remark, f"Resuming {run.exp_id} after {epochs} complete epochs"]))
 
 
 def restore(loop: Any, state: dict[str, Any], make_metric: Callable[..., Any]) -> None:
-    """Restore what `save` wrote, random states last."""
+    """Restore the state written by `save`, random states last."""
     if state["corpus"] != fingerprint(loop):
         what = "the text or a vocabulary has changed since this run began"
         raise UserError(what, loop.run.folder, "undo that, or start over with --restart")
@@ -98,7 +98,7 @@ def restore(loop: Any, state: dict[str, Any], make_metric: Callable[..., Any]) -
         load_weights(loop.model, state["weights"], loop.run.folder)
         optim.load_state_dict(state["optimizer"]["optimizer"])
         optim.cur_lr = state["optimizer"]["rate"]
-        loop.average.load_state_dict(state.get("average", {}))  # states from before there were averages have none
+        loop.average.load_state_dict(state.get("average", {}))  # states of earlier versions have no average
         if optim.scheduler:
             vars(optim.scheduler).update(state["optimizer"]["schedule"])
         for name in COUNTERS:
@@ -118,9 +118,9 @@ def restore(loop: Any, state: dict[str, Any], make_metric: Callable[..., Any]) -
 
 
 def remove_later_links(folder: Path, exp_id: str, last_validation: int) -> None:
-    """Remove links to the best checkpoints of validations that will be repeated.
+    """Remove links to best checkpoints of validations that will be repeated.
 
-    pysimt removes what a link points to when there is a new best; here that would be the new best itself.
+    On a new best, pysimt deletes the old link's target, which here would be the new checkpoint itself.
     """
     for link in folder.glob(f"{exp_id}.best.*.ckpt"):
         number = re.search(r"-val(\d+)\.best", str(link.readlink())) if link.is_symlink() else None
@@ -129,7 +129,7 @@ def remove_later_links(folder: Path, exp_id: str, last_validation: int) -> None:
 
 
 def fingerprint(loop: Any) -> int:
-    """A checksum of the text, to notice that it changed between two parts of a run."""
+    """Return a checksum of the text, to detect changes since the run began."""
     checksum = 0
     for name in ITERATORS[:2]:
         for side in getattr(loop, name).dataset.datasets.values() if hasattr(loop, name) else ():
@@ -138,23 +138,23 @@ def fingerprint(loop: Any) -> int:
 
 
 def sampler_generators(loop: Any) -> list[Any]:
-    """The random generators of pysimt's samplers, which live on from epoch to epoch."""
+    """Return the random generators of pysimt's samplers, which persist across epochs."""
     samplers = [getattr(loop, name).batch_sampler for name in ITERATORS if hasattr(loop, name)]
     return [sampler._rng for sampler in samplers if hasattr(sampler, "_rng")]
 
 
 def schedule_state(optim: Any) -> dict[str, Any]:
-    """The state of torch's plateau schedule, or of pysimt's own noam."""
+    """Return the state of torch's plateau schedule, or of pysimt's own noam."""
     return (
         {name: value for name, value in vars(optim.scheduler).items() if name != "optimizer"} if optim.scheduler else {}
     )
 
 
-# While it runs
+# During training
 
 
 def follow_lr_factor(optimizer: torch.optim.Optimizer, factor: Callable[[], float]) -> None:
-    """Multiply the learning rate of every step by a factor, for this step alone."""
+    """Multiply the learning rate by the current factor during every step, and restore it afterwards."""
     rates: list[float] = []
 
     def before(*_: Any) -> None:
@@ -171,7 +171,7 @@ def follow_lr_factor(optimizer: torch.optim.Optimizer, factor: Callable[[], floa
 
 
 def decay_weights(optimizer: torch.optim.Optimizer, model: nn.Module, decay: float) -> None:
-    """Decoupled weight decay, as AdamW has it, with the rate of each step: call it after `follow_lr_factor`."""
+    """Add decoupled weight decay as in AdamW, at the learning rate of each step; call it after `follow_lr_factor`."""
     groups = parameter_groups(model.named_parameters(), decay)
     weights = [weight for group in groups if group.get("weight_decay") for weight in group["params"]]
 
@@ -186,9 +186,9 @@ def decay_weights(optimizer: torch.optim.Optimizer, model: nn.Module, decay: flo
 
 
 class HostJournal(Journal, logging.Handler):
-    """Our journal in the place of pysimt's TensorBoard handle, and behind its logger in the place of its log file.
+    """Our journal, which replaces pysimt's TensorBoard handle and, as a logging handler, its log file.
 
-    What is said before `open` is kept until then: a start that fails leaves nothing behind.
+    Messages before `open` are buffered, so that a failed start leaves no files behind.
     """
 
     def __init__(self, run: Run, tensorboard_dir: str) -> None:
@@ -198,7 +198,7 @@ class HostJournal(Journal, logging.Handler):
         self.board = Path(tensorboard_dir) / run.subfolder / run.exp_id if tensorboard_dir else None
 
     def open(self) -> None:
-        """The run begins: from here on its folder is written to."""
+        """Start the run; from here on, its folder is written to."""
         if self.board:
             make_folder(self.board)
         run = self.run
@@ -219,11 +219,11 @@ class HostJournal(Journal, logging.Handler):
         self.note(record.getMessage())
 
     def say(self, message: str) -> None:
-        """A line for console and log."""
+        """Write a line to console and log."""
         log.info(message)
 
     def log_metrics(self, results: list[Any], step: int, suffix: str = "") -> None:
-        """The scores of a validation; what pysimt calls a suffix stands in front."""
+        """Log the scores of a validation; pysimt's `suffix` is a prefix of their names."""
         for metric in results:
             self.log_scalar(suffix + metric.name, metric.score, step)
 
@@ -235,7 +235,7 @@ class HostJournal(Journal, logging.Handler):
         self.close()
 
     def close(self) -> None:
-        """Called by pysimt's loop when it is done."""
+        """Close the journal; called by pysimt's loop when it has finished."""
         log.removeHandler(self)
         Journal.close(self)
 
@@ -245,7 +245,7 @@ class HostJournal(Journal, logging.Handler):
 
 @contextlib.contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Raise `Interrupted` for SIGINT and SIGTERM; pysimt would leave with exit status 0, as if all were done."""
+    """Raise `Interrupted` on SIGINT and SIGTERM; pysimt would exit with status 0, as if training had finished."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise Interrupted(number)

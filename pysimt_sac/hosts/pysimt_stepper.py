@@ -1,4 +1,4 @@
-"""Searching pysimt's models: a `Stepper` by its decoders' protocol (`f_init`, `get_emb`, `f_next`) and no more."""
+"""Decoding with pysimt's models: a `Stepper` on the decoder protocol only (`f_init`, `get_emb`, `f_next`)."""
 
 import copy
 import math
@@ -12,7 +12,7 @@ from pysimt_sac.rl.actor import Encoded, select_encoded
 
 
 class PysimtStepper:
-    """The decoder sees K hypotheses of B sentences as B times K sentences."""
+    """A stepper that feeds K hypotheses of B sentences to the decoder as B times K sentences."""
 
     can_join = False
 
@@ -25,18 +25,18 @@ class PysimtStepper:
         self.whole_states = states
 
     def log_probs(self, words_BK: Tensor) -> Tensor:
-        """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
+        """Return the log-probabilities (B, K, V) of the next words; minus infinity for forbidden ones."""
         log_p_NV, self.h_NH = self.dec.f_next(self.tiled, self.dec.get_emb(words_BK.flatten()), self.h_NH)
         logits_BKV: Tensor = log_p_NV.unflatten(0, words_BK.shape).clone()
         logits_BKV[..., self.forbidden] = -math.inf
         return logits_BKV
 
     def likeliest(self, words_B: Tensor) -> Tensor:
-        """The likeliest next word of one hypothesis per sentence."""
+        """Return the likeliest next word of one hypothesis per sentence."""
         return self.log_probs(words_B.unsqueeze(1)).squeeze(1).argmax(-1)
 
     def keep_sentences(self, indices: Tensor) -> None:
-        """Go on with these sentences only."""
+        """Continue with these sentences only."""
         self.states = select_encoded(self.states, indices)
         rows_N = (indices.unsqueeze(1) * self.tiles + torch.arange(self.tiles, device=indices.device)).flatten()
         self.tiled = select_encoded(self.tiled, rows_N) if self.tiles > 1 else self.states
@@ -44,7 +44,7 @@ class PysimtStepper:
             self.h_NH = self.h_NH.index_select(0, rows_N)
 
     def keep_hypotheses(self, parents_BK: Tensor) -> None:
-        """Go on with these hypotheses of each sentence; one may be taken several times."""
+        """Continue with these hypotheses of each sentence; one may be selected several times."""
         first_B1 = torch.arange(len(parents_BK), device=parents_BK.device).unsqueeze(1) * self.tiles
         if self.h_NH is not None:
             self.h_NH = self.h_NH.index_select(0, (first_B1 + parents_BK).flatten())
@@ -53,34 +53,34 @@ class PysimtStepper:
             self.tiled, self.tiles = select_encoded(self.states, every_N), parents_BK.size(1)
 
     def decoder_states(self) -> Tensor:
-        """The states (B, H) of one hypothesis per sentence after the last step."""
+        """Return the decoder states (B, H) of one hypothesis per sentence after the last step."""
         assert self.h_NH is not None
         return self.h_NH
 
     def fork(self, sentences_C: Tensor, states_CH: Tensor) -> "PysimtStepper":
-        """A new stepper in given decoder states, for sentences as they were numbered at the beginning."""
+        """Return a new stepper in given decoder states, for sentences by their original indices."""
         forked = copy.copy(self)
         forked.states = forked.tiled = forked.whole_states = select_encoded(self.whole_states, sentences_C)
         forked.tiles, forked.h_NH = 1, states_CH
         return forked
 
     def join(self, other: "PysimtStepper") -> None:
-        """Not offered: pysimt's encoders pad each batch on their own."""
-        raise TypeError("pysimt's decoders cannot take in another batch")
+        """Raise TypeError: joining is unsupported, because pysimt pads each batch separately."""
+        raise TypeError("pysimt's decoders cannot join another batch")
 
 
 class SearchablePysimtModel:
-    """A model of pysimt's as the engine's searches and `Translator` want it."""
+    """A pysimt model with the interface that the engine's search and `Translator` expect."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.opts, self.sl, self.load_data = model, model.opts, model.sl, model.load_data
         self.src_vocab, self.trg_vocab = model.src_vocab, model.trg_vocab
 
     def encode(self, batch: Any) -> Encoded:
-        """The states of all encoders."""
+        """Return the states of all encoders."""
         self.model.cache_enc_states(batch)
         return self.model.get_enc_state_dict()  # type: ignore[no-any-return]
 
     def stepper(self, states: Encoded, suppress_unk: bool = False, normalise: bool = True) -> PysimtStepper:
-        """pysimt's decoders always normalise."""
+        """Return a stepper; pysimt's decoders always normalise."""
         return PysimtStepper(self.model.dec, states, suppress_unk)

@@ -1,6 +1,6 @@
-"""An algorithm at work in a host's training loop: the shells of both hosts delegate to it.
+"""The training session of an algorithm in a host's loop; the shells of both hosts delegate to it.
 
-It hands batches to the algorithm, weighs in the warm-up, reports metrics and warnings, and keeps the algorithm's state.
+It passes batches to the algorithm, applies the warm-up, reports metrics and warnings, and saves the algorithm's state.
 """
 
 from typing import Any, Protocol
@@ -23,11 +23,11 @@ from pysimt_sac.rl.diagnostics import HealthMonitor
 from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
 NO_ACTOR = (
-    "Warning: there is no pretrained_file, so that the actor starts from random weights, and its samples earn nothing "
-    "to learn from; train one first (pysimt train -C experiments/mle.conf) and name its folder there"
+    "Warning: there is no pretrained_file: the actor starts from random weights, and its samples earn almost no "
+    "reward; train an actor first (pysimt train -C experiments/mle.conf) and set pretrained_file to its folder"
 )
-# The metrics that matter most, and how they are called in the few columns of a console, the most telling first. The
-# first five that an algorithm has are shown.
+# The most important metrics and their console headings, most informative first. The first five that an algorithm has
+# are shown.
 WITHOUT_ACTOR = {
     "critic_loss": "critic loss",
     "unsup_accuracy": "label acc.",
@@ -49,21 +49,21 @@ WITH_ACTOR = {
     "mle_loss": "NLL",
 }
 SHOWN = 5
-WARMUP = "what the reward is made of, not yet the actor"
+WARMUP = "the reward, not yet the actor"
 
 
 class Log(Protocol):
     """A run's log and curves."""
 
     def say(self, message: str) -> None:
-        """A line for console and log."""
+        """Write a line to console and log."""
 
     def log_scalar(self, name: str, value: float, step: int) -> None:
-        """A point of a curve."""
+        """Add a point to a curve."""
 
 
 class Session:
-    """One algorithm, from the moment training begins."""
+    """One algorithm, from the start of training."""
 
     def __init__(self, algorithm: type[Algorithm], actor: Actor, opts: Options, log: Log) -> None:
         self.actor, self.log = actor, log
@@ -76,34 +76,34 @@ class Session:
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
         refuse_unshardable(self.algorithm, setup)
         self.stage, self.actor_learns = "", False
-        self.reported: dict[str, float] = {}  # metrics that have not been shown
-        self.first_update = 0  # of the actor; before it only others learn
+        self.reported: dict[str, float] = {}  # metrics not yet shown on the console
+        self.first_update = 0  # of the actor; before it, the actor does not learn
         if self.algorithm.collector and not train.pretrained_file:
             log.say(NO_ACTOR)
 
     def training_loss(self, batch: Batch, update: int, epoch: int) -> dict[str, Any]:
-        """The algorithm's loss, summed, in the form that both training loops expect."""
+        """Return the algorithm's loss, as a sum, in the form that both training loops expect."""
         self.enter(self.algorithm.stage(epoch))
-        self.algorithm.metrics = {}  # of this update alone, whatever came before it or was not resumed
-        sharded = world.sharded  # the batch; the update may go on with an experience that is not
+        self.algorithm.metrics = {}  # of this update only, so that a resumed run reports the same
+        sharded = world.sharded  # whether the batch is; replayed experience may not be
         loss = self.algorithm.update(batch, update, epoch)
         self.actor_learns = bool(loss.terms)
         if self.algorithm.collector and update % self.health_freq == 0:
             norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
             self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch, sharded)}, update)
-        if not loss.terms:  # a zero that is tied to no weight: the host's optimiser has nothing to do
+        if not loss.terms:  # a zero that depends on no weight: the host's optimiser skips them all
             return {"loss": torch.zeros((), device=self.actor.device, requires_grad=True), "n_items": loss.n_items}
         self.first_update = self.first_update or update
         return {"loss": sum(loss.terms.values()) * world.global_count(loss.n_items), "n_items": loss.n_items}
 
     @property
     def learning(self) -> str:
-        """What learns now, in words."""
+        """What learns at present, in words."""
         is_warmup = not self.actor_learns and self.stage == "actor"
         return WARMUP if is_warmup else self.stage
 
     def stages(self, max_epochs: int) -> list[TrainingStage]:
-        """The stages of so many epochs: where each begins, at the first update whose metrics are reported."""
+        """Return the stages of a run: the first epoch of each, and the first update whose metrics are reported."""
         if not self.algorithm.collector:
             return [TrainingStage("", 1, 1)]
         first = {self.algorithm.stage(epoch): epoch for epoch in range(max_epochs, 0, -1)}
@@ -113,7 +113,7 @@ class Session:
         return [TrainingStage(WARMUP, 1, 1), *found] if warmup else found
 
     def take_figures(self) -> dict[str, float]:
-        """The figures that matter most of the last report, if they have not been taken."""
+        """Return the most important metrics of the last report, once."""
         metrics, self.reported = self.reported, {}
         collector = self.algorithm.collector
         weights = collector.rewarder.weights if collector else {}
@@ -124,22 +124,22 @@ class Session:
         return dict(list(found.items())[:SHOWN])
 
     def lr_factor(self, update: int) -> float:
-        """The warm-up, from the actor's first update on: what the loop multiplies the learning rate by."""
+        """Return the warm-up factor of the learning rate, which starts at the actor's first update."""
         learned = update + 1 - (self.first_update or 1)
         return min(1.0, learned / self.warmup) if self.warmup else 1.0
 
     def enter(self, stage: str) -> None:
-        """Announce a stage when it begins."""
+        """Announce and prepare a stage when it starts."""
         if stage != self.stage:
             self.stage = stage
             self.log.say(f"Now learning: {stage}")
-            with world.unsharded():  # every rank examines the same sentences
+            with world.unsharded():  # every rank runs the gate on the same sentences
                 lines = self.algorithm.begin_stage(stage)
             for line in lines:
                 self.log.say(line)
 
     def report(self, metrics: dict[str, float], update: int) -> None:
-        """A line of the log, a point of each curve, and new warnings."""
+        """Log the metrics, add a point to each curve, and print new warnings."""
         self.reported = dict(metrics)
         self.log.say("  ".join(f"{name} {value:.3g}" for name, value in metrics.items()))
         for name, value in metrics.items():
@@ -148,14 +148,14 @@ class Session:
             self.log.say(f"Warning: {warning}. The best checkpoint so far is kept.")
 
     def gradient_norm(self, term: Tensor) -> float:
-        """The norm of the actor's gradient of one term of the loss alone."""
+        """Return the norm of the actor's gradient of a single loss term."""
         weights = [weight for weight in self.actor.networks.parameters() if weight.requires_grad]
         gradients = torch.autograd.grad(world.local_share(term), weights, retain_graph=True, allow_unused=True)
         found = world.all_reduce([gradient for gradient in gradients if gradient is not None])
         return float(torch.nn.utils.get_total_norm(found))
 
     def word_scores(self, batch: Batch, sharded: bool) -> dict[str, float]:
-        """BLEU of the last sampled hypotheses and of the batch's greedy ones, filtered as in validation."""
+        """Return BLEU of the last sampled hypotheses and of the batch's greedy ones, filtered as in validation."""
         collector = self.algorithm.collector
         if collector is None or collector.last is None:
             return {}
@@ -164,7 +164,7 @@ class Session:
         return {"sampled_bleu": self.word_bleu(collector.last, sharded), "greedy_bleu": self.word_bleu(greedy, sharded)}
 
     def word_bleu(self, translations: Translations, sharded: bool) -> float:
-        """Corpus BLEU of words, not of the units that the model sees; sharded: other ranks have more of them."""
+        """Return corpus BLEU of words, not of the model's units; sharded: gather the translations of all ranks."""
         pairs = list(zip(translations.hypotheses, translations.references, strict=True))
         if sharded:
             pairs = [pair for part in world.gather(pairs) for pair in part]
@@ -173,7 +173,7 @@ class Session:
         return bleu(hypotheses, [references])
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs beyond the weights."""
+        """Return the state needed to resume, apart from the weights."""
         return {
             "stage": self.stage,
             "first_update": self.first_update,
@@ -182,17 +182,17 @@ class Session:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore it."""
+        """Restore the state."""
         self.stage, self.first_update = state["stage"], state["first_update"]
         self.monitor.load_state_dict(state["monitor"])
         self.algorithm.load_state_dict(state["algorithm"])
 
 
 def refuse_unshardable(algorithm: Algorithm, setup: Setup) -> None:
-    """Refuse algorithms and rewards of the user's own that know nothing of several processes."""
+    """Refuse user-defined algorithms and rewards that do not support several processes."""
     if world.size == 1:
         return
-    todo = "say `distributed = True` in it if it computes shares (docs/distributed.md), or train with one process"
+    todo = "set `distributed = True` in it if it computes shares (docs/distributed.md), or train with one process"
     if not algorithm.distributed:
         raise UserError(f"{type(algorithm).__name__} does not train with several processes", setup.where, todo)
     if algorithm.collector is None:
@@ -204,32 +204,32 @@ def refuse_unshardable(algorithm: Algorithm, setup: Setup) -> None:
 
 
 class TrainedByAlgorithm:
-    """What training loops ask of a shell beyond its loss; it is all in the session, from the beginning of training."""
+    """What training loops need of a shell besides the loss; it delegates to the session once training starts."""
 
     session: Session | None = None
 
     def lr_factor(self, update: int) -> float:
-        """The actor's warm-up."""
+        """Return the actor's warm-up factor."""
         return self.session.lr_factor(update) if self.session else 1.0
 
     def training_state(self) -> dict[str, Any]:
-        """The algorithm's state."""
+        """Return the algorithm's state."""
         return self.session.state_dict() if self.session else {}
 
     def load_training_state(self, state: dict[str, Any]) -> None:
-        """Restore it."""
+        """Restore the state."""
         if self.session:
             self.session.load_state_dict(state)
 
     @property
     def learning(self) -> str:
-        """What the algorithm teaches now; nothing, if it only maximises likelihood."""
+        """What learns at present; empty if the algorithm does not sample."""
         return self.session.learning if self.session and self.session.algorithm.collector else ""
 
     def figures(self) -> dict[str, float] | None:
-        """The algorithm's own figures."""
+        """Return the algorithm's own metrics for the console; None if it does not sample."""
         return self.session.take_figures() if self.session and self.session.algorithm.collector else None
 
     def stages(self, max_epochs: int) -> list[TrainingStage]:
-        """The stages of so many epochs."""
+        """Return the stages of a run of `max_epochs`."""
         return self.session.stages(max_epochs) if self.session else [TrainingStage("", 1, 1)]

@@ -1,4 +1,4 @@
-"""The algorithms, one file each. Importing this package registers them under the `model_type` that trains with them."""
+"""The algorithms, one file each. Importing this package registers each of them under its `model_type`."""
 
 from pysimt_sac.models.actor_critic import ActorCritic
 from pysimt_sac.models.erac import ERAC

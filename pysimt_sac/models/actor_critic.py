@@ -1,8 +1,8 @@
 """`ACNMT`: actor-critic for sequence prediction (Bahdanau et al. 2017).
 
-The behaviour policy is the *delayed actor* p', a target network of the actor. One critic, which reads the reference,
-learns Q towards r + E_p' Q', with Q' its target network; a penalty keeps the Q of words that are never sampled near the
-others. The actor maximises its expected Q. There is no entropy term and no replay buffer.
+The behaviour policy is the *delayed actor* p', a target network of the actor. A single critic, which reads the
+reference, regresses Q on r + E_p' Q', where Q' is its target network; a penalty keeps the Q of words that are never
+sampled close to the rest. The actor maximises its expected Q. There is no entropy term and no replay buffer.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 @dataclasses.dataclass(frozen=True)
 class ACOptions:
-    """The keys of `[model]` that only this actor-critic has."""
+    """The `[model]` keys specific to this algorithm."""
 
     tau: float = option(0.001, "Polyak averaging of the critic's target network", above=0, maximum=1)
     actor_tau: float = option(0.001, "Polyak averaging of the delayed actor, which samples", above=0, maximum=1)
@@ -51,13 +51,13 @@ class ActorCritic(Algorithm):
         self.parts = {"collector": self.collector, "critics": self.critics, "delayed_actor": self.delayed}
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Roll out the delayed actor; one step of the critic; the actor's loss."""
+        """Roll out the delayed actor, update the critic, and return the actor loss."""
         actor, behaviour, options = self.actor, self.behaviour, self.critic_options
         stage = options.stage(epoch)
         self.delayed.polyak_update(self.options.actor_tau)
         experience = self.collector.collect(behaviour, batch, 0.0, update)
 
-        # Both policies at the states of the experience, without dropout, and the rewards that are known
+        # Both policies at the visited states, without dropout, and the known rewards
         hypotheses = experience.words_TB, experience.lengths_B.cpu(), *options.support_of_step
         with torch.no_grad(), behaviour.training_mode(dropout=False), actor.training_mode(dropout=False):
             delayed_policy = policy_at_steps(behaviour, behaviour.encode(batch), *hypotheses)
@@ -96,9 +96,9 @@ class ActorCritic(Algorithm):
         return ActorLoss(terms, len(policy.steps))
 
     def stage(self, epoch: int) -> str:
-        """The critic alone, then actor and critic."""
+        """Return the stage of an epoch: critic alone, then actor and critic."""
         return self.critic_options.stage(epoch).name
 
     def begin_stage(self, stage: str) -> list[str]:
-        """Examine the critic before the actor follows it."""
+        """Run the gate on the critic before the actor starts to learn from it."""
         return gate_lines(self.setup, self.collector, self.critics, stage, alpha=0.0)

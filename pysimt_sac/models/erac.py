@@ -1,8 +1,8 @@
 """`ERACNMT`: entropy-regularised actor-critic (Dai et al. 2018).
 
-Like Soft Actor-Critic, the value of a state counts the entropy of the policy there; unlike it, there is one critic, no
-replay buffer, and every update is on-policy. A variance term keeps the Q of words that are never sampled near the
-others. The paper's tau is `alpha` here, as in Soft Actor-Critic; `tau` is that of the target network.
+As in Soft Actor-Critic, the value of a state includes the entropy of the policy; but there is a single critic and no
+replay buffer, and every update is on-policy. A variance penalty keeps the Q of words that are never sampled close to
+the rest. The paper's tau is `alpha` here, as in Soft Actor-Critic; `tau` is the rate of the target network.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 @dataclasses.dataclass(frozen=True)
 class ERACOptions:
-    """The keys of `[model]` that only this actor-critic has."""
+    """The `[model]` keys specific to this algorithm."""
 
     alpha: float = option(0.045, "temperature: weight of the entropy", minimum=0)
     tau: float = option(0.001, "Polyak averaging of the critic's target network", above=0, maximum=1)
@@ -49,12 +49,12 @@ class ERAC(Algorithm):
         self.parts = {"collector": self.collector, "critics": self.critics}
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Roll out; one step of the critic; the actor's loss."""
+        """Roll out the actor, update the critic, and return the actor loss."""
         actor, options, alpha = self.actor, self.critic_options, self.options.alpha
         stage = options.stage(epoch)
         experience = self.collector.collect(actor, batch, alpha, update)
 
-        # The policy at the states of the experience, without dropout, over its support; the rewards that are known
+        # The policy at the visited states, without dropout, over its support; the known rewards
         with torch.no_grad(), actor.training_mode(dropout=False):
             hypotheses = experience.words_TB, experience.lengths_B.cpu(), *options.support_of_step
             policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)
@@ -66,7 +66,7 @@ class ERAC(Algorithm):
         if not stage.monte_carlo:
             target_N = self.critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA)
 
-        # Critic step, with the variance of Q over the words
+        # Critic step, with a penalty on the variance of Q over the words
         readouts = self.critics.readouts(experience, policy.steps)
         future_INA = self.critics.q_of_actions(readouts, policy.support)
         q_IN = known_N + self.critics.q_of_taken(readouts, policy.taken_N)
@@ -90,9 +90,9 @@ class ERAC(Algorithm):
         return ActorLoss(terms, len(policy.steps))
 
     def stage(self, epoch: int) -> str:
-        """The critic alone, then actor and critic."""
+        """Return the stage of an epoch: critic alone, then actor and critic."""
         return self.critic_options.stage(epoch).name
 
     def begin_stage(self, stage: str) -> list[str]:
-        """Examine the critic before the actor follows it."""
+        """Run the gate on the critic before the actor starts to learn from it."""
         return gate_lines(self.setup, self.collector, self.critics, stage, self.options.alpha)

@@ -1,10 +1,10 @@
 """`MIXERNMT`: mixed incremental cross-entropy reinforcement (Ranzato et al. 2016).
 
-Of every sentence, the words before a border are the reference's, and learned by cross-entropy; those behind it are
-sampled, and learned by REINFORCE with a learned linear baseline. The border is relative to each sentence's end: it
-starts `mixer_delta` words before it, and moves that much further to the front every `mixer_every` epochs or updates,
-until whole hypotheses are sampled. `lambda_mle` weighs the first part, `lambda_rl` the second. Rewards, `sampled_bleu`
-and lengths are those of whole hypotheses, the reference's words among them.
+In every sentence, the words before a border are taken from the reference and trained by cross-entropy; those after it
+are sampled and trained by REINFORCE with a learned linear baseline. The border is relative to the sentence's end: it
+starts `mixer_delta` words before the end and moves `mixer_delta` words towards the start every `mixer_every` epochs or
+updates, until whole hypotheses are sampled. `lambda_mle` weights the first part, `lambda_rl` the second. Rewards,
+`sampled_bleu` and lengths refer to whole hypotheses, reference words included.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 @dataclasses.dataclass(frozen=True)
 class MIXEROptions:
-    """The keys of `[model]` that only MIXER has."""
+    """The `[model]` keys specific to MIXER."""
 
     mixer_delta: int = option(3, "words from one border to the next, and from the end to the first", minimum=1)
     mixer_every: int = option(5, "how many epochs or updates the border stays in one place", minimum=1)
@@ -37,7 +37,7 @@ class MIXEROptions:
 
 @algorithm("MIXERNMT")
 class MIXER(Algorithm):
-    """Cross-entropy before a border, REINFORCE behind it."""
+    """Cross-entropy before a border, REINFORCE after it."""
 
     distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BaselineOptions, MIXEROptions)
@@ -51,7 +51,7 @@ class MIXER(Algorithm):
         self.parts = {"collector": self.collector, "baseline": self.baseline}
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Start with the reference's words, sample the rest, and score all of it with gradient."""
+        """Start from a prefix of the reference, sample the rest, and return the loss of both parts."""
         actor, common, lengths_B = self.actor, self.common, batch.lengths[self.actor.target]
         borders_B = self.borders(lengths_B, update, epoch).to(actor.device)
         reference_TB = batch[actor.target][1:]
@@ -76,8 +76,8 @@ class MIXER(Algorithm):
         return ActorLoss(terms, n_words)
 
     def borders(self, lengths_B: Tensor, update: int, epoch: int) -> Tensor:
-        """How many of the first words are the reference's; lengths with `<bos>` and `<eos>`."""
+        """Return how many initial words come from the reference; lengths include `<bos>` and `<eos>`."""
         done = (epoch if self.options.mixer_unit == "epochs" else update) - 1
         n_sampled = self.options.mixer_delta * (1 + done // self.options.mixer_every)
-        most = max(0, self.common.rollout_max_len - self.options.mixer_delta)  # so that something is sampled
+        most = max(0, self.common.rollout_max_len - self.options.mixer_delta)  # so that at least some words are sampled
         return (lengths_B - 2 - n_sampled).clamp(min=0, max=most)

@@ -1,6 +1,6 @@
 """`MLENMT`: maximum likelihood as an algorithm.
 
-The shortest example of one, and the control that continues maximum likelihood where others begin to reinforce.
+It is the shortest example of an algorithm, and the control: continued maximum likelihood from the same checkpoint.
 """
 
 from pysimt_sac.engine.data.corpus import Batch
@@ -9,11 +9,11 @@ from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 
 @algorithm("MLENMT")
 class MLE(Algorithm):
-    """Minimises the negative log-likelihood of the references (Eq. 1)."""
+    """Maximum likelihood: minimises the negative log-likelihood of the references (Eq. 1)."""
 
     distributed = True
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """The mean negative log-likelihood per word."""
+        """Return the mean negative log-likelihood per word."""
         nll = self.actor.nll(self.actor.encode(batch), batch[self.actor.target])
         return ActorLoss({"mle": nll}, int((batch.lengths[self.actor.target] - 1).sum()))

@@ -1,8 +1,8 @@
 """`MRTNMT`: minimum risk training (Shen et al. 2016).
 
-The candidates of a source are `n_samples` sampled hypotheses and, with `mrt_reference`, its reference, each counted
-once. Their probabilities, flattened to the power `mrt_sharpness` and normalised over the candidates, are shifted
-towards those with the highest returns. (The metrics of sampled hypotheses in the log have the reference among them.)
+The candidates of a source are the unique ones among `n_samples` sampled hypotheses and, with `mrt_reference`, its
+reference. Their probabilities are raised to the power `mrt_sharpness` and normalised over the candidates; training
+maximises the expected return under this distribution. (The logged metrics of samples then include the reference.)
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 @dataclasses.dataclass(frozen=True)
 class MRTOptions:
-    """The keys of `[model]` that only minimum risk training has."""
+    """The `[model]` keys specific to minimum risk training."""
 
     n_samples: int = option(8, "hypotheses sampled of each source", minimum=2)
     mrt_reference: bool = option(False, "the reference is a candidate, too")
@@ -35,7 +35,7 @@ class MRTOptions:
 
 @algorithm("MRTNMT")
 class MRT(Algorithm):
-    """Minimum risk over a set of candidates."""
+    """Minimum risk training over a set of candidates."""
 
     distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, MRTOptions)
@@ -47,7 +47,7 @@ class MRT(Algorithm):
         self.parts = {"collector": self.collector}
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Sample candidates, remove duplicates, score the rest with gradient."""
+        """Sample candidates, remove duplicates, and return the risk of the rest."""
         actor, common, options = self.actor, self.common, self.options
         n_candidates, forced_TB = options.n_samples + options.mrt_reference, None
         if options.mrt_reference:  # the first candidate of each source
@@ -75,6 +75,6 @@ class MRT(Algorithm):
 
 
 def unique_columns(words_TC: Tensor, each: int) -> Tensor:
-    """The columns that do not repeat an earlier hypothesis of their source; each: columns per source, side by side."""
+    """Return the first column of each distinct hypothesis of a source; each: adjacent columns per source."""
     first = {(column // each, *words): column for column, words in reversed([*enumerate(words_TC.t().tolist())])}
     return torch.tensor(sorted(first.values()))

@@ -1,12 +1,12 @@
 """`REINFORCENMT`: the policy gradient on whole hypotheses (Williams 1992), with a choice of baselines.
 
-Every update samples `n_samples` hypotheses of each source, and raises the probability of those whose return exceeds the
-baseline. No baseline biases the gradient, because none depends on its own sample:
+Every update samples `n_samples` hypotheses for each source and raises the probability of those whose return exceeds the
+baseline. None of the baselines biases the gradient, since none depends on the sample it is subtracted from:
 
-- `no`: none;
-- `mean`: the mean return of the source's other samples (leave-one-out), of the batch's others if n_samples is 1;
+- `no`: no baseline;
+- `mean`: the mean return of the source's other samples (leave-one-out), or of the rest of the batch if n_samples is 1;
 - `greedy`: the return of the source's greedy hypothesis (self-critical training);
-- `learnt`: a linear function of the decoder's state, before each word.
+- `learnt`: a linear function of the decoder state before each word.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 @dataclasses.dataclass(frozen=True)
 class REINFORCEOptions:
-    """The keys of `[model]` that only REINFORCE has."""
+    """The `[model]` keys specific to REINFORCE."""
 
     baseline: str = option(
         "mean",
@@ -64,7 +64,7 @@ class REINFORCE(Algorithm):
             self.parts["baseline"] = self.learned
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Sample, score with gradient, subtract the baseline."""
+        """Sample hypotheses and return the policy-gradient loss of their advantages."""
         actor, common, n_samples = self.actor, self.common, self.options.n_samples
         temperature = self.options.sampling_temperature
         experience = self.collector.collect(actor, batch, math.nan, update, n_samples, temperature=temperature)
@@ -87,7 +87,7 @@ class REINFORCE(Algorithm):
         return ActorLoss(terms, n_words)
 
     def baseline(self, batch: Batch, returns_C: Tensor, taken: TakenWords, steps: Steps) -> Tensor:
-        """The baseline at every step, without gradient."""
+        """Return the baseline at every step, without gradient."""
         kind, n_samples = self.options.baseline, self.options.n_samples
         if kind == "learnt":
             predicted_N = self.learned(taken.states_NH)
@@ -105,7 +105,7 @@ class REINFORCE(Algorithm):
         return steps.of_sentences(baseline_C)
 
     def greedy_returns(self, batch: Batch) -> Tensor:
-        """The returns of the greedy hypotheses."""
+        """Decode the batch greedily and return the returns of the hypotheses."""
         encoded, rollout = self.collector.roll_out(self.actor, batch, generator=None)
         generator = self.collector.generator
         return self.collector.score(self.actor, batch, encoded, rollout, math.nan, generator=generator).returns_B

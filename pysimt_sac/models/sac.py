@@ -1,10 +1,10 @@
 """`SACNMT`: Soft Actor-Critic for translation (the paper's SAC BLEU, or any other reward).
 
-The critics learn alone for `critic_pretrain_epochs`, then beside the actor. The update is Haarnoja et al.'s, with the
-expectation over actions written out as a sum over words. With `known_reward`, Q(s,a) = r(s,a) + w f(s,a): the reward of
-a word is computed, not learned, and the critics learn only the future f. With `branch_states`, some states have their
-likeliest words continued to the end; their returns are used as they are, and teach the critics the order of words.
-Without both, and with `critic_target: td`, it is the paper's algorithm (`experiments/sac_paper.conf`).
+The critics learn alone for `critic_pretrain_epochs`, then jointly with the actor. The update is Haarnoja et al.'s, with
+the expectation over actions computed exactly, as a sum over words. With `known_reward`, Q(s,a) = r(s,a) + w f(s,a): the
+reward of a word is computed, not learned, and the critics learn only the future f. With `branch_states`, the likeliest
+words of some states are continued to the end; their returns replace Q there, and teach the critics to rank words.
+With neither, and with `critic_target: td`, this is the paper's algorithm (`experiments/sac_paper.conf`).
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 @dataclasses.dataclass(frozen=True)
 class SACOptions:
-    """The keys of `[model]` that only Soft Actor-Critic has."""
+    """The `[model]` keys specific to Soft Actor-Critic."""
 
     alpha: float | str = option(0.01, "temperature: weight of the entropy, or learned", choices=("auto",), minimum=0)
     target_entropy: float | None = option(
@@ -47,14 +47,14 @@ class SACOptions:
     )
     alpha_lr: float = option(0.0003, "`alpha: auto`: its learning rate", above=0)
     tau: float = option(0.005, "Polyak averaging of the critics' target networks", above=0, maximum=1)
-    n_critics: int = option(2, "critics; the minimum of their Q counts", minimum=1)
+    n_critics: int = option(2, "number of critics; the minimum of their Q is used", minimum=1)
     critic_weight: float | str = option(
         "auto", "w in Q = r + w f; `auto`: fitted on held-out branches; 1 without any", choices=("auto",), minimum=0
     )
     target_clip: bool = option(False, "clip the critics' targets to what can still be earned")
     buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
     updates_per_batch: int = option(1, "steps of the critics for every batch that is rolled out", minimum=1)
-    critic_every: int = option(1, "beside the actor, the critics learn in one of so many updates", minimum=1)
+    critic_every: int = option(1, "in joint training, update the critics once every this many updates", minimum=1)
     kl_weight: float = option(0.0, "weight of the KL divergence from the pre-trained actor", minimum=0)
 
 
@@ -82,14 +82,14 @@ class SAC(Algorithm):
         device, max_len = self.actor.device, self.common.rollout_max_len
         self.temperature = Temperature.build(options.alpha, options.target_entropy, options.alpha_lr, device)
         self.future_weight = FutureWeight(options.critic_weight, self.branch_options.branch_states > 0, device)
-        if self.critic_options.critics_from:  # and how far they can be trusted
+        if self.critic_options.critics_from:  # and the weight that was fitted to them
             self.future_weight.load_state_dict(state_of_run(self.critic_options.critics_from).get("future_weight", {}))
         if self.temperature.learned and self.collector.rewarder.scale == "1/alpha":
             todo = "use ref or a number: the replay buffer would mix rewards of different scales"
             raise UserError("is not constant with alpha: auto", f"{setup.where} reward_scale", todo)
         if options.target_clip and not self.critic_options.bootstraps:
             todo = "leave it out, or set critic_target: td"
-            raise UserError("only acts on bootstrapped targets", f"{setup.where} target_clip", todo)
+            raise UserError("only affects bootstrapped targets", f"{setup.where} target_clip", todo)
         self.clip = Clip(self.collector.rewarder.bounds, max_len) if options.target_clip else None
         self.replay = ReplayBuffer(options.buffer_size, setup.seed)
         self.parts = {"collector": self.collector, "critics": self.critics, "replay": self.replay}
@@ -103,7 +103,7 @@ class SAC(Algorithm):
         setup.log(self.replay.describe_size(setup.batch_size, max_len, labels, n_words, n_states))
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Collect experience; one step of the critics, the actor's loss, and the temperature on replayed experience."""
+        """Store a rollout; on replayed experience, update critics and temperature, and return the actor loss."""
         actor, options, critics, alpha = self.actor, self.critic_options, self.critics, self.temperature.alpha
         stage = options.stage(epoch)
         critics_learn = not stage.trains_actor or update % self.options.critic_every == 0
@@ -114,7 +114,7 @@ class SAC(Algorithm):
             is_last = repetition == self.options.updates_per_batch - 1
             experience = self.replay.sample().to(actor.device)
 
-            # The policy at the states of the experience, without dropout, over its support; the rewards that are known
+            # The policy at the visited states, without dropout, over its support; the known rewards
             support = options.support_of_step
             experience, policy = policy_on_experience(actor, self.collector, experience, *support, needs_current)
             known_N, known_NA = known_rewards(experience, policy.steps, options.known_reward)
@@ -126,7 +126,7 @@ class SAC(Algorithm):
             if not stage.monte_carlo:
                 target_N = critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA, self.clip)
 
-            # Critic loss (Eq. 9); one pass of the critics, before their step, serves their own loss and the actor's
+            # Critic loss (Eq. 9); one forward pass, before the critic step, serves both critic and actor loss
             with torch.set_grad_enabled(critics_learn):
                 readouts = critics.readouts(experience, policy.steps)
             q_IN = known_N + critics.q_of_taken(readouts, policy.taken_N)
@@ -146,7 +146,7 @@ class SAC(Algorithm):
             self.metrics["critic_loss"] = share_of(critic_loss.detach())
             self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
-            # Target networks; without bootstrapping nobody needs them to lag behind
+            # Target networks; without bootstrapping they need not lag behind
             critics.polyak_update(1.0 if stage.monte_carlo else None)
 
             # Actor loss (Eq. 10), with dropout, and temperature
@@ -160,7 +160,7 @@ class SAC(Algorithm):
         return ActorLoss(terms, len(policy.steps))
 
     def actor_terms(self, experience: Experience, policy: PolicyAtSteps, q_INA: Tensor) -> dict[str, Tensor]:
-        """The terms of the actor's loss; with known choices, over the states that have more than one."""
+        """Return the terms of the actor loss; with recorded choices, only over states with more than one."""
         actor, common, batch = self.actor, self.common, experience.batch(self.actor.source, self.actor.target)
         rows_N, support = policy.states(undecided=experience.choices is not None)
         states = experience.words_TB, policy.steps.positions_N[rows_N], support
@@ -179,14 +179,14 @@ class SAC(Algorithm):
         return terms
 
     def stage(self, epoch: int) -> str:
-        """The critics alone, then actor and critics."""
+        """Return the stage of an epoch: critics alone, then actor and critics."""
         return self.critic_options.stage(epoch).name
 
     def begin_stage(self, stage: str) -> list[str]:
-        """Examine the critics before the actor follows them."""
+        """Run the gate on the critics before the actor starts to learn from them."""
         weight = float(self.future_weight.value)
         return gate_lines(self.setup, self.collector, self.critics, stage, float(self.temperature.alpha), weight)
 
     def report(self, update: int) -> dict[str, float]:
-        """Metrics of the rollouts, of the last update, and of the replay buffer."""
+        """Return the metrics of the rollouts, of the last update, and of the replay buffer."""
         return {**super().report(update), **self.replay.metrics(update)}

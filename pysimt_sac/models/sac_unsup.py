@@ -1,12 +1,12 @@
 """`SACUnsupNMT`: Soft Actor-Critic with the unsupervised reward (the paper's SAC unsuper). There is no critic.
 
-Every sampled word gets a random label, stored with it in the replay buffer, from where a discriminator learns labels
-(`rewards.discriminator`); its confidence is the reward, so that rare choices earn more. Q is an oracle:
+Every sampled word gets a random label, which is stored with it in the replay buffer. A discriminator learns to predict
+the labels (`rewards.discriminator`); its confidence is the reward, so rare choices earn more. Q is an oracle:
 
-- `oracle: gold`: over the words that the actor finds likely, the taken and the reference's word,
+- `oracle: gold`: over the actor's likely words, the taken word and the reference word,
   Q(s_t,a) = 1[a = ref_t] 1[y_{t-1} = ref_{t-1}] + beta u(x,a), u = log K - H(q(.|x,a)).
-- `oracle: return`: REINFORCE on the labels' rewards: - (G_t - b_t) log pi(a_t), G_t their discounted return, b_t the
-  mean return of the other sentences at the same step.
+- `oracle: return`: REINFORCE on the label rewards: - (G_t - b_t) log pi(a_t), with G_t the discounted return and b_t
+  the mean return of the other sentences at the same step.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 @dataclasses.dataclass(frozen=True)
 class SACUnsupOptions:
-    """The keys of `[model]` that only unsupervised Soft Actor-Critic has."""
+    """The `[model]` keys specific to unsupervised Soft Actor-Critic."""
 
     oracle: str = option(
         "gold", "Q: the reference's word and rare choices, or the labels' rewards", choices=("gold", "return")
@@ -69,14 +69,14 @@ class SACUnsup(Algorithm):
         self.parts = {"collector": self.collector, "replay": self.replay}
 
     def refuse_other_rewards(self, setup: Setup) -> None:
-        """The oracle's Q has no place for a mixture of rewards, nor for their scale."""
+        """Refuse reward mixtures and scales: the gold oracle's Q ignores both."""
         rewarder, todo = self.collector.rewarder, "set oracle: return, or use SACNMT for mixtures"
         for key, is_used in (("reward", rewarder.weights == {"unsup": 1.0}), ("reward_scale", rewarder.scale == 1)):
             if not is_used:
                 raise UserError("has no effect with `oracle: gold`", f"{setup.where} {key}", todo)
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Collect experience; the discriminator and then the actor learn from replayed experience."""
+        """Store a rollout; on replayed experience, update the discriminator and return the actor loss."""
         actor, common = self.actor, self.common
         self.replay.add(self.collector.collect(actor, batch, self.options.alpha, update))
         experience = self.replay.sample().to(actor.device)
@@ -99,13 +99,16 @@ class SACUnsup(Algorithm):
         return ActorLoss({"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}, len(steps))
 
     def oracle_loss(self, experience: Experience, evaluated: Encoded, encoded: Encoded, steps: Steps) -> Tensor:
-        """Eq. 10 with the oracle's Q; support and discriminator see the source without dropout, as `evaluated`."""
+        """Return Eq. 10 with the oracle's Q.
+
+        evaluated: the source encoded without dropout, for support and discriminator.
+        """
         actor, words_TB = self.actor, experience.words_TB
         reference_N = steps.flatten(reference_words(experience))
         words_N2 = torch.stack((steps.flatten(words_TB[1:]), reference_N), 1)
         with actor.training_mode(dropout=False), torch.no_grad():
             least = self.options.oracle_support
-            most = int(1 / least)  # words that can be so likely
+            most = int(1 / least)  # at most this many words can be that likely
             _, support = actor.policy(evaluated, words_TB, steps, words_N2, most, least)
         assert support is not None
         inputs = reward_inputs(actor, evaluated, experience.source_SB, words_TB, experience.z_TB)
@@ -118,7 +121,7 @@ class SACUnsup(Algorithm):
         return losses.actor_loss(log_pi_NK, q_NK.unsqueeze(0), self.options.alpha)
 
     def return_loss(self, experience: Experience, encoded: Encoded, steps: Steps) -> Tensor:
-        """REINFORCE on the labels' own rewards."""
+        """Return the REINFORCE loss on the label rewards."""
         taken_N1 = steps.flatten(experience.words_TB[1:]).unsqueeze(1)
         log_pi_NV = self.actor.policy_on(encoded, experience.words_TB, steps.positions_N, None)
         rewards_N, entropy_N = steps.flatten(experience.rewards_TB), entropy(log_pi_NV)
@@ -130,23 +133,23 @@ class SACUnsup(Algorithm):
         return losses.reinforce_loss(log_pi_N, advantages_N, len(steps)) - bonus
 
     def report(self, update: int) -> dict[str, float]:
-        """Metrics of the rollouts, of the last update, and of the replay buffer."""
+        """Return the metrics of the rollouts, of the last update, and of the replay buffer."""
         return {**super().report(update), **self.replay.metrics(update)}
 
 
 def reference_words(experience: Experience) -> Tensor:
-    """ref_t at every step (T, B): the reference's word there; `<pad>` behind its end."""
+    """Return the reference word ref_t at every step (T, B); `<pad>` after the end of the reference."""
     return as_long_as(experience.words_TB[1:], experience.reference_RB[1:])
 
 
 def aligned_steps(experience: Experience) -> Tensor:
-    """1[y_{t-1} = ref_{t-1}] at every step (T, B); both begin with `<bos>`."""
+    """Return 1[y_{t-1} = ref_{t-1}] at every step (T, B); both start with `<bos>`."""
     before_TB = experience.words_TB[:-1]
     return before_TB == as_long_as(before_TB, experience.reference_RB)
 
 
 def as_long_as(words_TB: Tensor, other_RB: Tensor) -> Tensor:
-    """The other words with as many rows, cut or filled with `<pad>`."""
+    """Return `other` with as many rows as `words`, cut or padded with `<pad>`."""
     rows = min(len(words_TB), len(other_RB))
     fitted_TB = torch.zeros_like(words_TB)
     fitted_TB[:rows] = other_RB[:rows]
@@ -154,14 +157,14 @@ def as_long_as(words_TB: Tensor, other_RB: Tensor) -> Tensor:
 
 
 def oracle_q(support: Support, reference_N: Tensor, aligned_N: Tensor, certainty_NK: Tensor, beta: float) -> Tensor:
-    """Q(s_t,a) = 1[a = ref_t] 1[y_{t-1} = ref_{t-1}] + beta u(x,a), (N, K)."""
+    """Return Q(s_t,a) = 1[a = ref_t] 1[y_{t-1} = ref_{t-1}] + beta u(x,a), (N, K)."""
     gold_NK = (support.words_NK == reference_N.unsqueeze(1)) & aligned_N.unsqueeze(1)
     return gold_NK.to(certainty_NK.dtype) + beta * certainty_NK
 
 
 @torch.no_grad()
 def oracle_metrics(log_pi_NK: Tensor, q_NK: Tensor, support: Support) -> dict[str, Figure]:
-    """Policy and Q over the support; a spread of 0 would mean that the reward does not reach the actor."""
+    """Summarise policy and Q over the support; with a `q_spread` of 0, the reward would not reach the actor."""
     missing_NK = ~support.valid_NK
     spread_N = q_NK.masked_fill(missing_NK, -torch.inf).amax(1) - q_NK.masked_fill(missing_NK, torch.inf).amin(1)
     return {
@@ -173,7 +176,7 @@ def oracle_metrics(log_pi_NK: Tensor, q_NK: Tensor, support: Support) -> dict[st
 
 
 def mean_of_others(returns_N: Tensor, steps: Steps) -> Tensor:
-    """b_t: the mean return of the other sentences that have a step t; 0 if there is none."""
+    """Return b_t, the mean return at step t of the other sentences that have one; 0 if there are none."""
     longest = world.global_max(steps.shape[0])
     sums_T = world.global_sum(returns_N.new_zeros(longest).index_add(0, steps.times_N, returns_N))
     counts_T = world.global_sum(returns_N.new_zeros(longest).index_add(0, steps.times_N, torch.ones_like(returns_N)))

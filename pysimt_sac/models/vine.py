@@ -1,8 +1,8 @@
 """`VineNMT`: the all-action policy gradient on branched rollouts. There is no critic.
 
-At some states of a greedy path, where the policy hesitates, each of its likeliest words is continued to the end of the
-hypothesis; the returns of these continuations are Q(s, a) (the vine of TRPO, Schulman et al. 2015). The actor maximises
-sum_a pi(a|s) [Q(s,a) - V(s)] over the words of each branched state, beside the likelihood of the references.
+At some states of a greedy path where the policy is uncertain, each of its likeliest words is continued to the end of
+the hypothesis; the returns of these continuations are Q(s, a) (the vine of TRPO, Schulman et al. 2015). The actor
+maximises sum_a pi(a|s) [Q(s,a) - V(s)] over the words of each branched state, plus the likelihood of the references.
 """
 
 import math
@@ -32,13 +32,13 @@ class Vine(Algorithm):
         super().__init__(setup)
         self.options = setup.read(BranchOptions)
         if not self.options.branch_states:
-            raise UserError("must be at least 1: there is no other reinforcement", f"{setup.where} branch_states")
+            raise UserError("must be at least 1: there is nothing else to learn from", f"{setup.where} branch_states")
         self.collector: Collector = Collector(setup)
         self.collector.rewarder.refuse_learners()
         self.parts = {"collector": self.collector}
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Branch, continue, compare."""
+        """Roll out and branch the path, and return the all-action policy-gradient loss of the branches."""
         actor, common = self.actor, self.common
         experience = collect_branched(actor, batch, self.collector, self.options, math.nan, update)
         branches = experience.branches

@@ -1,6 +1,6 @@
-"""What translations are worth: one file per reward, each found by its name. Importing this package registers ours."""
+"""Rewards: one file each, registered by name. Importing this package registers the built-in ones."""
 
-from pysimt_sac.rewards import chrf, gleu, length, ter  # noqa: F401 - they register themselves
+from pysimt_sac.rewards import chrf, gleu, length, ter  # noqa: F401 - registers them
 from pysimt_sac.rewards.base import (
     ReadOptions,
     RewardOptions,
@@ -14,7 +14,7 @@ from pysimt_sac.rewards.bleu import BleuOptions
 from pysimt_sac.rewards.discriminator import UnsupervisedOptions
 from pysimt_sac.rewards.mixture import Rewarder, Rewards, permute
 
-# Every key of our rewards once; `BleuOptions` has the shaping that other rewards share.
+# Every key of the built-in rewards once; `BleuOptions` includes the shaping that other rewards share.
 REWARD_OPTIONS: tuple[type, ...] = (RewardOptions, BleuOptions, UnsupervisedOptions)
 
 __all__ = [

@@ -1,18 +1,18 @@
-"""The BLEU reward: growth of sentence BLEU.
+"""The BLEU reward: increments of sentence BLEU.
 
-At the end, R_T is BLEU with add-1 smoothing between 0 and 1, minus the length penalty: sacrebleu's sentence BLEU with
-`smooth_method='add-k', smooth_value=1, tokenize='none'`, with one difference: `<unk>` matches nothing.
+At the end, R_T is sentence BLEU between 0 and 1, minus the length penalty. BLEU is sacrebleu's with add-1 smoothing,
+`smooth_method='add-k', smooth_value=1, tokenize='none'`, except that `<unk>` matches nothing.
 
-Before the end, plain BLEU is a poor guide: without the brevity penalty one right word is worth 1.0, with it nearly
-nothing. `shaping: padded` counts the matches of the first t words against the n-grams of a full translation of the
-reference's length L, as long as t <= L: it never falls, and has no jump where the brevity penalty ends.
+Before the end, plain BLEU is a poor potential: without the brevity penalty a single correct word scores 1.0, with it
+almost nothing. As long as t <= L, the length of the reference, `shaping: padded` divides the matches of the first t
+words by the n-gram counts of a translation of length L: it never falls, and has no jump where the brevity penalty ends.
 
     R_t = (m_1 / L * prod_{n=2..4} (m_n + 1) / (max(L - n + 1, 0) + 1)) ^ (1/4)
 
-For t > L it is the prefix's own BLEU, which equals this one at t = L: words beyond the reference's length cost at once.
-Otherwise their whole price would fall on `<eos>`, and it would pay to put off the end.
+For t > L it is the BLEU of the prefix itself, which equals R_t at t = L: words beyond the reference's length are
+penalised at once. Otherwise the whole penalty would fall on `<eos>`, and it would pay to postpone the end.
 
-`shaping: bp` is the prefix's own BLEU with its brevity penalty, `shaping: final` is 0 before the end.
+`shaping: bp` is the BLEU of the prefix with its brevity penalty; `shaping: final` is 0 before the end.
 """
 
 import dataclasses
@@ -26,15 +26,15 @@ from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, reward
 from pysimt_sac.rewards.incremental import Flags, IncrementalReward, PrefixStatistics, ShapingOptions
 from pysimt_sac.rewards.ngrams import NgramMatches, count_ngrams
 
-LONGEST = 4  # BLEU's n-grams have one to four words
+LONGEST = 4  # BLEU uses n-grams of one to four words
 ORDERS = np.arange(1.0, LONGEST + 1)
-SMOOTHING = np.array([0.0, 1.0, 1.0, 1.0])  # add-1, but not to single words
-NEGLIGIBLE_PENALTY = 0.001  # per word; a potential that it takes below 0 is hardly below it
+SMOOTHING = np.array([0.0, 1.0, 1.0, 1.0])  # add-1, except for unigrams
+NEGLIGIBLE_PENALTY = 0.001  # per word; it takes potentials at most slightly below 0
 
 
 @dataclasses.dataclass(frozen=True)
 class BleuOptions(ShapingOptions):
-    """The keys of `[model]` that the BLEU reward has."""
+    """The `[model]` keys of the BLEU reward."""
 
     length_penalty: float = option(
         0.0001, "`bleu`: subtract this per word longer or shorter than the reference", minimum=0
@@ -45,7 +45,7 @@ class BleuOptions(ShapingOptions):
 
 
 class WordMatches(PrefixStatistics):
-    """Matches of one to four words, then the lengths of prefix and reference; `<unk>` matches nothing."""
+    """N-gram matches of order one to four, and the lengths of prefix and reference; `<unk>` matches nothing."""
 
     def __init__(self, reference: Sequence[str]) -> None:
         words = tuple(None if word == UNKNOWN_WORD else word for word in reference)
@@ -57,17 +57,17 @@ class WordMatches(PrefixStatistics):
         self.counts.push((word,))
 
     def pop(self) -> None:
-        """Remove the last one."""
+        """Remove the last word."""
         self.counts.pop()
 
     def values(self, terminal: bool) -> Sequence[float]:
-        """Six numbers."""
+        """Return four match counts and two lengths."""
         return [*self.counts.matches, len(self.counts.hypothesis), self.reference_length]
 
 
 @reward("bleu")
 class BleuReward(IncrementalReward):
-    """Potentials of sentence BLEU; see the top of this file."""
+    """Potentials of sentence BLEU; see the module docstring."""
 
     options_class = BleuOptions
 
@@ -78,11 +78,11 @@ class BleuReward(IncrementalReward):
         self.bounds = (0.0 if options.length_penalty <= NEGLIGIBLE_PENALTY else -math.inf, 1.0)
 
     def statistics(self, reference: Sequence[str]) -> WordMatches:
-        """Matches and lengths."""
+        """Return the matches and lengths of the empty prefix."""
         return WordMatches(reference)
 
     def potentials(self, statistics_NS: Floats, terminal_N: Flags) -> Floats:
-        """BLEU at the end, the shaped one before it, both minus the length penalty."""
+        """Return BLEU at the end, the shaped potential before it, both minus the length penalty."""
         matches_N4, length_N, reference_N = statistics_NS[:, :LONGEST], statistics_NS[:, -2], statistics_NS[:, -1]
         potentials_N = bleu(matches_N4, length_N, reference_N)
         if self.shaping == "padded":
@@ -95,7 +95,7 @@ class BleuReward(IncrementalReward):
 
 
 def bleu(matches_N4: Floats, length_N: Floats, reference_N: Floats) -> Floats:
-    """Sentence BLEU with add-1 smoothing and brevity penalty, between 0 and 1."""
+    """Compute sentence BLEU with add-1 smoothing and brevity penalty, between 0 and 1."""
     possible_N4 = np.maximum(length_N[:, None] - ORDERS + 1, 0) + SMOOTHING
     precisions_N4 = (matches_N4 + SMOOTHING) / np.maximum(possible_N4, 1)
     brevity_N = np.exp(np.minimum(0.0, 1 - reference_N / np.maximum(length_N, 1)))
@@ -103,6 +103,6 @@ def bleu(matches_N4: Floats, length_N: Floats, reference_N: Floats) -> Floats:
 
 
 def padded_bleu(matches_N4: Floats, reference_N: Floats) -> Floats:
-    """The same with the n-grams of a translation as long as the reference, however few words there are yet."""
+    """Compute BLEU with the n-gram counts of a translation as long as the reference, however short the prefix is."""
     possible_N4 = np.maximum(reference_N[:, None] - ORDERS + 1, 0) + SMOOTHING
     return np.asarray(((matches_N4 + SMOOTHING) / np.maximum(possible_N4, 1)).prod(-1) ** 0.25)

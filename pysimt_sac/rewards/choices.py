@@ -1,4 +1,4 @@
-"""How often which word was chosen for which source, and with which labels: what `rewards.discriminator` counts."""
+"""Counts of the words chosen for each source, by label, for `rewards.discriminator`."""
 
 from typing import Any
 
@@ -6,23 +6,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-WORDS, SOURCES = 2**20, 2**43  # more words than any vocabulary has, and all sources that are told apart
+WORDS, SOURCES = 2**20, 2**43  # larger than any vocabulary; number of hash values of sources
 
 
 class ChoiceCounts:
-    """Counts of K labels for every pair of a source and a word; a source is known by all of its words."""
+    """Counts of K labels for every pair of a source and a word; a source is identified by a hash of its words."""
 
     def __init__(self, n_labels: int) -> None:
-        self.rows: dict[int, int] = {}  # from a pair's key to its row
+        self.rows: dict[int, int] = {}  # row of each pair's key
         self.sources: set[int] = set()
         self.counts = np.zeros((1024, n_labels), dtype=np.int32)
 
     def add(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor, z_N: Tensor) -> None:
-        """Count some words of the sentences `columns` of a batch, with their labels."""
+        """Count words and their labels, each for the source in its column of the batch."""
         self.add_keys(self.keys(source_SB, columns_N, words_N), z_N.tolist())
 
     def add_keys(self, keys: list[int], labels: list[int]) -> None:
-        """Count pairs by their numbers."""
+        """Count pairs by their keys."""
         self.sources.update(key // WORDS for key in keys)
         places = np.array([self.rows.setdefault(key, len(self.rows)) for key in keys], dtype=np.int64)
         if len(self.rows) > len(self.counts):
@@ -31,7 +31,7 @@ class ChoiceCounts:
         np.add.at(self.counts.reshape(-1), places * self.counts.shape[1] + np.array(labels, dtype=np.int64), 1)
 
     def of(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
-        """The labels' counts (N, K); zero for what was never chosen."""
+        """Return the label counts (N, K); zero for pairs that were never chosen."""
         places = [self.rows.get(key, -1) for key in self.keys(source_SB, columns_N, words_N)]
         if not self.rows:
             return torch.zeros(len(places), self.counts.shape[1], dtype=torch.int32, device=words_N.device)
@@ -39,32 +39,32 @@ class ChoiceCounts:
         return torch.from_numpy(found).to(words_N.device)
 
     def log_q(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
-        """log q(z|x,a) (N, K): the label's part of the counts, each with one more."""
+        """Return log q(z|x,a) (N, K): relative label frequencies with add-1 smoothing."""
         counts_NK = self.of(source_SB, columns_N, words_N).float() + 1
         return (counts_NK / counts_NK.sum(1, keepdim=True)).log()
 
     def seen(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
-        """How often each word was chosen for its source, (N)."""
+        """Return how often each word was chosen for its source, (N)."""
         return self.of(source_SB, columns_N, words_N).sum(1)
 
     @property
     def words_per_source(self) -> float:
-        """Different words chosen for a source, on average."""
+        """The mean number of distinct words chosen per source."""
         return len(self.rows) / max(1, len(self.sources))
 
     def keys(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> list[int]:
-        """A number for every pair."""
+        """Return an integer key for every pair."""
         sources = [hash(tuple(word for word in row if word)) % SOURCES for row in source_SB.t().tolist()]
         pairs = zip(columns_N.tolist(), words_N.tolist(), strict=True)
         return [sources[column] * WORDS + word for column, word in pairs]
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
+        """Return the state needed to resume."""
         keys = torch.tensor(list(self.rows), dtype=torch.int64)
         return {"keys": keys, "counts": torch.from_numpy(self.counts[: len(keys)].copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`."""
+        """Restore the state."""
         keys = state["keys"].tolist()
         self.rows = {key: place for place, key in enumerate(keys)}
         self.sources = {key // WORDS for key in keys}

@@ -1,8 +1,8 @@
-"""The chrF reward: growth of the F-score of character n-grams.
+"""The chrF reward: increments of the character n-gram F-score.
 
-At the end it is sacrebleu's sentence chrF (six characters, spaces left out, beta 2) between 0 and 1, except that an
-`<unk>` of either side matches nothing. chrF weighs recall over precision, so that it grows from zero with every right
-word: the prefix's own score is a good potential, and `shaping` only knows `final` and anything else.
+At the end it is sacrebleu's sentence chrF (order 6, no spaces, beta 2) between 0 and 1, except that `<unk>` on either
+side matches nothing. chrF weights recall over precision, so it grows from zero with every correct word: the score of
+the prefix is a good potential, and all values of `shaping` but `final` are the same.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from pysimt_sac.rewards.ngrams import NgramMatches, count_ngrams
 
 LONGEST = 6  # characters
 BETA_SQUARED = 4.0
-HYPOTHESIS_UNKNOWN, REFERENCE_UNKNOWN = "\ue000", "\ue001"  # one character each, of those that no text has
+HYPOTHESIS_UNKNOWN, REFERENCE_UNKNOWN = "\ue000", "\ue001"  # private-use characters, which no text has
 
 
 class CharacterMatches(PrefixStatistics):
-    """Matches of one to six characters, then the lengths of prefix and reference."""
+    """Character n-gram matches of order one to six, and the lengths of prefix and reference."""
 
     def __init__(self, reference: Sequence[str]) -> None:
         text = "".join(REFERENCE_UNKNOWN if word == UNKNOWN_WORD else word for word in reference)
@@ -35,33 +35,33 @@ class CharacterMatches(PrefixStatistics):
         self.word_lengths.append(len(characters))
 
     def pop(self) -> None:
-        """Remove those of the last word."""
+        """Remove the characters of the last word."""
         for _ in range(self.word_lengths.pop()):
             self.counts.pop()
 
     def values(self, terminal: bool) -> Sequence[float]:
-        """Eight numbers."""
+        """Return six match counts and two lengths."""
         return [*self.counts.matches, len(self.counts.hypothesis), self.reference_length]
 
 
 @reward("chrf")
 class ChrfReward(IncrementalReward):
-    """Potentials of sentence chrF; see the top of this file."""
+    """Potentials of sentence chrF; see the module docstring."""
 
     bounds = (0.0, 1.0)
 
     def statistics(self, reference: Sequence[str]) -> CharacterMatches:
-        """Matches and lengths."""
+        """Return the matches and lengths of the empty prefix."""
         return CharacterMatches(reference)
 
     def potentials(self, statistics_NS: Floats, terminal_N: Flags) -> Floats:
-        """chrF, whether at the end or before it."""
+        """Return chrF, at the end and before it alike."""
         rows = statistics_NS.astype(np.int64).tolist()
         return np.array([f_score(row[:LONGEST], row[-2], row[-1]) for row in rows])
 
 
 def f_score(matches: Sequence[int], length: int, reference_length: int) -> float:
-    """F-beta of the mean precision and the mean recall over those orders that both texts have."""
+    """Return the F-beta of mean precision and mean recall over the orders that both texts have."""
     orders = min(LONGEST, length, reference_length)
     if orders <= 0:
         return 0.0

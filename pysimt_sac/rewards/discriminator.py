@@ -1,12 +1,12 @@
-"""The unsupervised reward: what a discriminator has learned about random labels, so that rare choices earn more.
+"""The unsupervised reward: how well a discriminator predicts random labels, so that rare choices earn more.
 
-Every sampled word a of a source x gets a random label z, one of K, which is stored with it. The discriminator tells the
-label from the source and the word; the reward is r_z = log q(z|x,a) - log p(z), with p uniform, of the *stored* label.
-Of a choice made once it can learn the label by heart; of one made n times it sees every label and knows less, about
-(K-1)/(2n). A discriminator that knows nothing gives exactly 0.
+Every sampled word a of a source x gets a random label z, one of K, which is stored with it. The discriminator predicts
+the label from source and word; the reward is r_z = log q(z|x,a) - log p(z), with p uniform, for the *stored* label. It
+can memorise the label of a choice made once; a choice made n times comes with all labels, and earns about (K-1)/(2n).
+A uniform discriminator gives exactly 0.
 
-`discriminator: network` has two layers on the word's embedding and the source's mean state; both come detached, so that
-nothing it learns reaches the actor. `discriminator: counts` counts the labels of each source and word instead.
+`discriminator: network` has two layers on the word's embedding and the source's mean encoder state, both detached, so
+that its gradient does not reach the actor. `discriminator: counts` counts the labels of each source and word instead.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ RANKS = {"frequent": (0, 100), "usual": (100, 1000), "rare": (1000, math.inf)}
 
 @dataclasses.dataclass(frozen=True)
 class UnsupervisedOptions:
-    """The keys of `[model]` that the unsupervised reward has."""
+    """The `[model]` keys of the unsupervised reward."""
 
     n_skills: int = option(4, "`unsup`: random labels that the discriminator tells apart", minimum=2)
     discriminator: str = option(
@@ -41,17 +41,17 @@ class UnsupervisedOptions:
 
 
 def label_reward(log_q_NK: Tensor, z_N: Tensor) -> Tensor:
-    """r_z = log q(z|x,a) - log p(z), p uniform over K labels, (N)."""
+    """Return r_z = log q(z|x,a) - log p(z), with p uniform over K labels, (N)."""
     return log_q_NK.gather(1, z_N.unsqueeze(1)).squeeze(1) + math.log(log_q_NK.size(1))
 
 
 def certainty(log_q_NK: Tensor) -> Tensor:
-    """u(x,a) = log K - H(q(.|x,a)): 0 where the discriminator knows nothing, log K where it is sure, (N)."""
+    """Return u(x,a) = log K - H(q(.|x,a)): 0 if the discriminator is uniform, log K if it is certain, (N)."""
     return math.log(log_q_NK.size(1)) + (log_q_NK.exp() * log_q_NK).sum(1)
 
 
 class LabelNetwork(nn.Module):
-    """log q(z|x,a) from the source's mean state and the word's embedding, by two layers. It begins uniform."""
+    """log q(z|x,a) from the source's mean state and the word's embedding, by two layers. Initially uniform."""
 
     def __init__(self, input_size: int, size: int, n_labels: int) -> None:
         super().__init__()
@@ -62,27 +62,27 @@ class LabelNetwork(nn.Module):
         nn.init.zeros_(self.outer.bias)
 
     def forward(self, source_NC: Tensor, embedding_NE: Tensor) -> Tensor:
-        """log q (N, K)."""
+        """Return log q (N, K)."""
         inner = torch.relu(self.inner(torch.cat((source_NC, embedding_NE), -1)))
         return self.outer(torch.relu(self.middle(inner))).log_softmax(-1)  # type: ignore[no-any-return]
 
 
 @reward("unsup")
 class UnsupervisedReward:
-    """The discriminator as a reward; it needs the `tensors` of translations."""
+    """The discriminator as a reward; needs the `tensors` of translations."""
 
     options_class = UnsupervisedOptions
-    counts_pieces = True  # every piece has its label, whatever the `reward_unit`
+    counts_pieces = True  # every piece has its own label, whatever the `reward_unit`
     distributed = True
 
     def __init__(self, options: UnsupervisedOptions) -> None:
         self.options, self.n_labels = options, options.n_skills
         self.network: LabelNetwork | None = None
-        self.saved: dict[str, Any] | None = None  # a network that is restored when its device is known
+        self.saved: dict[str, Any] | None = None  # state of a network, loaded once its device is known
         self.choices = ChoiceCounts(options.n_skills)
 
     def __call__(self, translations: Translations) -> Floats:
-        """The sums of r_z so far, at every step (T, B)."""
+        """Return the cumulative sum of r_z at every step (T, B)."""
         tensors = labelled_tensors(translations)
         real_TB, z_TB = tensors.words_TB[1:].ne(PAD), tensors.z_TB
         assert z_TB is not None
@@ -91,7 +91,7 @@ class UnsupervisedReward:
         return rewards_TB.cumsum(0).double().cpu().numpy()
 
     def observe(self, translations: Translations) -> None:
-        """Count new choices; each counts once, however often it is learned from."""
+        """Count new choices; each counts once, however often it is replayed."""
         tensors = labelled_tensors(translations)
         assert tensors.z_TB is not None
         real_TB = tensors.words_TB[1:].ne(PAD)
@@ -99,14 +99,14 @@ class UnsupervisedReward:
         if not world.sharded:
             self.choices.add(tensors.source_SB, sentences(real_TB), words_N, z_N)
             return
-        # Every rank counts all ranks' choices, in the order in which a single process would.
+        # Every rank counts the choices of all ranks, in the same order as a single process.
         keys = self.choices.keys(tensors.source_SB, sentences(real_TB), words_N)
         parts = world.gather(list(zip(real_TB.nonzero()[:, 0].tolist(), keys, z_N.tolist(), strict=True)))
         found = sorted((choice for part in parts for choice in part), key=lambda choice: choice[0])
         self.choices.add_keys([key for _, key, _ in found], [label for _, _, label in found])
 
     def learn(self, translations: Translations) -> dict[str, Figure]:
-        """One step towards the stored labels; then how well they are known, and which choices pay."""
+        """Take one step towards the stored labels; return accuracy, and rewards by rarity of the choice."""
         tensors = labelled_tensors(translations)
         real_TB = tensors.words_TB[1:].ne(PAD)
         assert tensors.z_TB is not None
@@ -121,27 +121,27 @@ class UnsupervisedReward:
             self.optimizer.step()
         return self.figures(tensors, real_TB, z_N)
 
-    # What the oracle of `models.sac_unsup` asks
+    # For the oracle of `models.sac_unsup`
 
     @torch.no_grad()
     def certainty_of(
         self, tensors: RolloutTensors, columns_N: Tensor, words_NK: Tensor, embedding_NKE: Tensor
     ) -> Tensor:
-        """u(x,a) of K words at each of N steps, of the sentences `columns` of the batch, (N, K)."""
+        """Return u(x,a) of K words at each of N steps (N, K); columns_N: their sentences in the batch."""
         n_words = words_NK.size(1)
         every_N = columns_N.repeat_interleave(n_words)
         log_q = self.log_q(tensors, every_N, words_NK.flatten(), embedding_NKE.flatten(0, 1))
         return certainty(log_q).view_as(words_NK)
 
     def log_q_of_taken(self, tensors: RolloutTensors, learning: bool = False) -> Tensor:
-        """log q (N, K) at all real steps, by step, then by sentence."""
+        """Return log q (N, K) of the taken words at all real steps, by step, then by sentence."""
         real_TB = tensors.words_TB[1:].ne(PAD)
         words_N, embedding_NE = tensors.words_TB[1:][real_TB], tensors.embedding_TBE[real_TB]
         with torch.set_grad_enabled(learning):
             return self.log_q(tensors, sentences(real_TB), words_N, embedding_NE)
 
     def log_q(self, tensors: RolloutTensors, columns_N: Tensor, words_N: Tensor, embedding_NE: Tensor) -> Tensor:
-        """log q (N, K) of some words of some sentences of a batch."""
+        """Return log q (N, K) of given words of given sentences of a batch."""
         if self.options.discriminator == "counts":
             return self.choices.log_q(tensors.source_SB, columns_N, words_N)
         source_BC = tensors.source_BC.detach()
@@ -151,9 +151,9 @@ class UnsupervisedReward:
         return self.network(source_BC[columns_N], embedding_NE.detach())  # type: ignore[no-any-return]
 
     def build(self, input_size: int, device: torch.device) -> None:
-        """The network, once the size is known; its first weights are always the same."""
+        """Build the network once its input size is known; its initial weights are always the same."""
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(1)  # torch.manual_seed would seed GPUs as well, for good
+            torch.default_generator.manual_seed(1)  # torch.manual_seed would seed GPUs as well, and not be undone
             self.network = LabelNetwork(input_size, self.options.discriminator_dim, self.n_labels).to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.options.discriminator_lr)
         if self.saved is not None:
@@ -163,7 +163,7 @@ class UnsupervisedReward:
 
     @torch.no_grad()
     def figures(self, tensors: RolloutTensors, real_TB: Tensor, z_N: Tensor) -> dict[str, Figure]:
-        """How often the label is known (chance: 1/K), and the mean reward by how rare the choice is."""
+        """Return the accuracy of the labels (chance: 1/K), and the mean reward by rarity of the choice."""
         log_q_NK, words_N = self.log_q_of_taken(tensors), tensors.words_TB[1:][real_TB]
         rewards_N = label_reward(log_q_NK, z_N)
         seen_N = self.choices.seen(tensors.source_SB, sentences(real_TB), words_N)
@@ -177,7 +177,7 @@ class UnsupervisedReward:
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
+        """Return the state needed to resume."""
         state: dict[str, Any] = {"choices": self.choices.state_dict()}
         if self.network is not None:
             state["network"] = {"weights": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
@@ -186,24 +186,24 @@ class UnsupervisedReward:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`."""
+        """Restore the state."""
         self.choices.load_state_dict(state["choices"])
         self.network, self.saved = None, state.get("network")
 
 
 def plain_mean(values: Tensor) -> Figure:
-    """A mean as a number, or this rank's share of it."""
+    """Return a mean as a number, or this rank's share of it."""
     mean = mean_of(values)
     return mean if isinstance(mean, Statistic) else float(mean)
 
 
 def sentences(real_TB: Tensor) -> Tensor:
-    """To which sentence each real step belongs, (N)."""
+    """Return the sentence of each real step, (N)."""
     return real_TB.nonzero()[:, 1]
 
 
 def labelled_tensors(translations: Translations) -> RolloutTensors:
-    """The tensors of translations whose words are labelled."""
+    """Return the tensors of translations with labelled words; refuse others."""
     if translations.tensors is None or translations.tensors.z_TB is None:
-        raise UserError("needs labelled words, which only training has", "reward 'unsup'")
+        raise UserError("needs labelled words, which exist only in training", "reward 'unsup'")
     return translations.tensors

@@ -1,9 +1,9 @@
-"""The GLEU reward: growth of Google's sentence BLEU (Wu et al. 2016).
+"""The GLEU reward: increments of Google's sentence BLEU (Wu et al. 2016).
 
-GLEU is the smaller one of precision and recall over all n-grams of one to four words: their clipped matches divided by
-the n-grams of the hypothesis or of the reference, whichever are more. Unlike BLEU it needs neither smoothing nor a
-brevity penalty, and is its own potential: a word that matches raises it, a word too many lowers it, and `<eos>` changes
-nothing. `shaping: final` gives nothing before the end. `<unk>` matches nothing.
+GLEU is the minimum of precision and recall over all n-grams of one to four words: clipped matches divided by the number
+of n-grams of the hypothesis or of the reference, whichever is larger. Unlike BLEU it needs neither smoothing nor a
+brevity penalty, and is its own potential: a matching word raises it, a surplus word lowers it, and `<eos>` does not
+change it. `shaping: final` gives nothing before the end. `<unk>` matches nothing.
 """
 
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ from pysimt_sac.rewards.incremental import Flags, IncrementalReward
 
 @reward("gleu")
 class GleuReward(IncrementalReward):
-    """Potentials of sentence GLEU; see the top of this file."""
+    """Potentials of sentence GLEU; see the module docstring."""
 
     bounds = (0.0, 1.0)
 
     def statistics(self, reference: Sequence[str]) -> WordMatches:
-        """Matches and lengths."""
+        """Return the matches and lengths of the empty prefix."""
         return WordMatches(reference)
 
     def potentials(self, statistics_NS: Floats, terminal_N: Flags) -> Floats:
-        """Matches / max(n-grams of the prefix, n-grams of the reference)."""
+        """Return matches / max(n-grams of the prefix, n-grams of the reference)."""
         matches_N = statistics_NS[:, :LONGEST].sum(1)
         longer_N = np.maximum(statistics_NS[:, -2], statistics_NS[:, -1])
         return np.asarray(matches_N / np.maximum(number_of_ngrams(longer_N), 1))
 
 
 def number_of_ngrams(length_N: Floats) -> Floats:
-    """How many n-grams of one to four words texts of these lengths have."""
+    """Return how many n-grams of one to four words texts of these lengths have."""
     return np.asarray(np.maximum(length_N[:, None] - ORDERS + 1, 0).sum(1))

@@ -1,7 +1,7 @@
-"""Rewards from sufficient statistics that grow with every word, so that no prefix is counted from the beginning.
+"""Rewards from sufficient statistics that are updated word by word, so that no prefix is counted from the start.
 
-Such a reward says how the statistics of a prefix change when a word is added to it or removed from it
-(`PrefixStatistics`), and what prefixes with some statistics are worth (`potentials`). Everything else is done here.
+Such a reward defines how the statistics of a prefix change when a word is added or removed (`PrefixStatistics`), and
+the potentials of prefixes given their statistics (`potentials`). Everything else is done here.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclasses.dataclass(frozen=True)
 class ShapingOptions:
-    """The key of `[model]` that says when a score is earned."""
+    """The `[model]` key that says when a score is earned."""
 
     shaping: str = option(
         "padded",
@@ -41,17 +41,17 @@ class PrefixStatistics(ABC):
 
     @abstractmethod
     def pop(self) -> None:
-        """Remove its last word."""
+        """Remove the last word of the prefix."""
 
     @abstractmethod
     def values(self, terminal: bool) -> Sequence[float]:
-        """The statistics as they are now, as many at any time."""
+        """Return the current statistics, always the same number of them."""
 
 
 class IncrementalReward(ABC):
-    """A reward whose potentials derive from `PrefixStatistics`.
+    """A reward whose potentials are computed from `PrefixStatistics`.
 
-    final_only: nothing is earned before the last step. bounds: the least and the most that a potential can be.
+    final_only: nothing is earned before the last step. bounds: the minimum and maximum of a potential.
     """
 
     options_class: ClassVar[type] = ShapingOptions
@@ -63,14 +63,14 @@ class IncrementalReward(ABC):
 
     @abstractmethod
     def statistics(self, reference: Sequence[str]) -> PrefixStatistics:
-        """Those of the empty prefix."""
+        """Return the statistics of the empty prefix."""
 
     @abstractmethod
     def potentials(self, statistics_NS: Floats, terminal_N: Flags) -> Floats:
-        """R of N prefixes from their statistics."""
+        """Return R of N prefixes from their statistics."""
 
     def __call__(self, translations: Translations) -> list[Floats]:
-        """R_1 ... R_T of every sentence."""
+        """Return R_1 ... R_T of every sentence."""
         prefixes = [
             [Prefix(words[:time], time == n_steps) for time in range(1, n_steps + 1)]
             for words, n_steps in zip(translations.hypotheses, translations.steps, strict=True)
@@ -79,19 +79,19 @@ class IncrementalReward(ABC):
         return np.split(potentials_N, np.cumsum(translations.steps)[:-1])
 
     def final(self, references: Sequence[list[str]], hypotheses: Sequence[list[str]]) -> Floats:
-        """R_T of whole hypotheses, without the steps before it."""
+        """Return R_T of whole hypotheses, without scoring the steps before."""
         return self.evaluate(references, [[Prefix(words, True)] for words in hypotheses])
 
     def next_growth(self, lookahead: Lookahead) -> Floats:
-        """R(prefix + word) - R(prefix) of every candidate, (T, B, K)."""
+        """Return R(prefix + word) - R(prefix) of every candidate, (T, B, K)."""
         return lookahead.growth(self.evaluate(lookahead.references, lookahead.prefixes))
 
     def evaluate(self, references: Iterable[Sequence[str]], prefixes: Iterable[Sequence[Prefix]]) -> Floats:
-        """R of some prefixes of each reference's hypotheses, in their order; cheap if each is like the one before."""
+        """Return R of prefixes, listed per reference, in order; cheap if each is similar to the previous one."""
         statistics, counts, terminal = [], [], []
         of_reference: Sequence[str] | None = None
         for reference, some in zip(references, prefixes, strict=True):
-            if reference != of_reference:  # several hypotheses of one sentence stand next to each other
+            if reference != of_reference:  # hypotheses of the same sentence are adjacent
                 of_reference, growing, current = reference, self.statistics(reference), list[str]()
             for prefix in some:
                 move(growing, current, prefix.words)
@@ -101,13 +101,13 @@ class IncrementalReward(ABC):
                 terminal.append(prefix.terminal)
         terminal_N = np.array(terminal, dtype=np.bool_)
         potentials_N = self.potentials(np.array(statistics, dtype=np.float64), terminal_N)
-        # R_0 = 0, whatever the formula makes of no word at all.
+        # R_0 = 0, whatever the formula gives for the empty prefix.
         counted_N = terminal_N if self.final_only else terminal_N | (np.array(counts) > 0)
         return np.where(counted_N, potentials_N, 0.0)
 
 
 def move(statistics: PrefixStatistics, current: list[str], wanted: list[str]) -> None:
-    """From the statistics of one prefix to those of another one."""
+    """Update the statistics of one prefix to those of another."""
     kept = min(len(current), len(wanted))
     while current[:kept] != wanted[:kept]:
         kept -= 1

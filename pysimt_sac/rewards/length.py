@@ -1,6 +1,6 @@
-"""The length reward: minus the difference in length, in parts of the reference's length; for mixtures.
+"""The length reward: minus the length difference, relative to the reference's length L; for mixtures.
 
-A word beyond the reference's length costs 1/L at its own step; words that are missing can only be charged at the end.
+A word beyond the reference's length costs 1/L at its own step; missing words can only be penalised at the end.
 """
 
 import math
@@ -19,21 +19,21 @@ class Lengths(PrefixStatistics):
         self.length, self.reference_length = 0, len(reference)
 
     def push(self, word: str) -> None:
-        """One more."""
+        """Add a word."""
         self.length += 1
 
     def pop(self) -> None:
-        """One less."""
+        """Remove a word."""
         self.length -= 1
 
     def values(self, terminal: bool) -> Sequence[float]:
-        """Two numbers."""
+        """Return both lengths."""
         return [self.length, self.reference_length]
 
 
 @reward("length")
 class LengthReward(IncrementalReward):
-    """-max(0, t - L) / L on the way, -|y - L| / L at the end, whatever the `shaping`."""
+    """-max(0, t - L) / L before the end, -abs(|y| - L) / L at the end, whatever the `shaping`."""
 
     options_class = RewardOptions
     bounds = (-math.inf, 0.0)
@@ -42,11 +42,11 @@ class LengthReward(IncrementalReward):
         pass
 
     def statistics(self, reference: Sequence[str]) -> Lengths:
-        """Both lengths."""
+        """Return the lengths of the empty prefix and the reference."""
         return Lengths(reference)
 
     def potentials(self, statistics_NS: Floats, terminal_N: Flags) -> Floats:
-        """Minus the difference, or before the end what is too much."""
+        """Return minus the relative difference at the end, minus the relative surplus before it."""
         length_N, reference_N = statistics_NS.T
         surplus_N = length_N - reference_N
         charged_N = np.where(terminal_N, np.abs(surplus_N), np.maximum(0, surplus_N))

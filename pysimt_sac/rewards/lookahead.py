@@ -1,9 +1,9 @@
-"""What other words than the taken ones would have earned: r(s,a) for several next words of every state.
+"""Rewards of words that were not taken: r(s,a) for several candidate next words of every state.
 
-The environment is known: the state is a prefix, a word leads to the prefix that is longer by it, and rewards can be
-computed for any hypothesis. `Lookahead` lists all prefixes that are asked for in an order in which each is like the one
-before, so that rewards with incremental statistics see few words twice. Any other reward is called with all of the
-longer hypotheses (`growth_by_calling`), which is slow, but the same.
+The environment is known: the state is a prefix, an action appends a word to it, and the reward of any hypothesis can be
+computed. `Lookahead` lists all required prefixes in an order in which each is similar to the previous one, so that
+incremental rewards process few words twice. Any other reward is called with all the extended hypotheses
+(`growth_by_calling`), which is slow but gives the same result.
 """
 
 import dataclasses
@@ -19,10 +19,10 @@ from pysimt_sac.rewards.units import Pieces, Prefix, Words
 
 @dataclasses.dataclass(frozen=True)
 class Candidates:
-    """Candidates for the next words of the states of some translations, by sentence, then by step.
+    """Candidate next words of the states of translations, sorted by sentence, then by step.
 
-    steps, sentences, numbers: where each of them stands in an array of `shape`, (T, B, K). hypotheses: the prefix, in
-    pieces, that it leads to. ended: whether it is `<eos>`.
+    steps, sentences, numbers: indices of each candidate in an array of `shape`, (T, B, K). hypotheses: the prefix that
+    it leads to, in pieces. ended: whether it is `<eos>`.
     """
 
     translations: Translations
@@ -35,9 +35,9 @@ class Candidates:
 
     @classmethod
     def of(cls, translations: Translations, candidates_TBK: Any, limits_B: Any) -> "Candidates":
-        """All that are there; see `Rewarder.next_rewards`."""
+        """List all candidates in the array; see `Rewarder.next_rewards`."""
         if not translations.tokens:
-            raise ValueError("translations without their vocabulary; make them by `Translations.from_ids`")
+            raise ValueError("translations without their vocabulary; build them with `Translations.from_ids`")
         found, words, limits = (
             cls(translations, tuple(candidates_TBK.shape)),
             candidates_TBK.tolist(),
@@ -58,7 +58,7 @@ class Candidates:
         return found
 
     def spread(self, values_N: Floats) -> Floats:
-        """One number per candidate, where it stands; 0 elsewhere, (T, B, K)."""
+        """Place one number per candidate in an array (T, B, K); 0 elsewhere."""
         values_TBK = np.zeros(self.shape)
         values_TBK[self.steps, self.sentences, self.numbers] = values_N
         return values_TBK
@@ -66,9 +66,9 @@ class Candidates:
 
 @dataclasses.dataclass(frozen=True)
 class Lookahead:
-    """Candidates in the unit that is counted: each sentence's reference, its states and what they can become.
+    """Candidates in the reward's unit: the reference of each sentence, its states and their extensions.
 
-    before_N, after_N: which of all prefixes in a row are the state and the longer prefix of candidate n.
+    before_N, after_N: indices, among all prefixes, of candidate n's state and of its extended prefix.
     """
 
     candidates: Candidates
@@ -79,7 +79,7 @@ class Lookahead:
 
     @classmethod
     def of(cls, candidates: Candidates, unit: Pieces | Words) -> "Lookahead":
-        """The prefixes behind some candidates."""
+        """List the prefixes that the candidates need."""
         translations, prefixes = candidates.translations, list[Prefix]()
         sizes, before_N, after_N = [0] * len(translations.hypotheses), [], []
         state, place = 0, (-1, -1)
@@ -99,18 +99,18 @@ class Lookahead:
         return cls(candidates, unit.whole(translations.references), by_sentence, before_N, after_N)
 
     def growth(self, potentials_P: Floats) -> Floats:
-        """R(prefix + word) - R(prefix) of every candidate, from R of all prefixes in a row, (T, B, K)."""
+        """Return R(prefix + word) - R(prefix) of every candidate (T, B, K), from R of all prefixes in order."""
         return self.candidates.spread(potentials_P[self.after_N] - potentials_P[self.before_N])
 
 
 def growth_by_calling(potentials: Callable[[Translations], Floats], candidates: Candidates) -> Floats:
-    """The same for any reward, given its potentials (T, N) at the steps of any N translations."""
+    """Like `Lookahead.growth`, for any reward: potentials computes R_t (T, N) of any N translations."""
     translations = candidates.translations
     references, order = translations.references, translations.order
     longer = Translations(
         [prefix.words for prefix in candidates.hypotheses],
         [references[sentence] for sentence in candidates.sentences],
-        # What is not terminal goes on; the reward is asked what it is worth before `<eos>`.
+        # Prefixes that are not terminal get an `<eos>` step, so that R before it is their potential.
         [ended or not prefix.terminal for ended, prefix in zip(candidates.ended, candidates.hypotheses, strict=True)],
         source=translations.source,
         sentences=[order[sentence] for sentence in candidates.sentences],

@@ -1,6 +1,6 @@
-"""From the options to the rewards of a batch: the parts by their names and weights, their sum, the scale.
+"""The rewards of a batch from the options: parts by name and weight, their sum, and the scale.
 
-`Rewarder` is all that algorithms need of this package.
+`Rewarder` is the interface of this package to the algorithms.
 """
 
 import dataclasses
@@ -34,10 +34,10 @@ from pysimt_sac.rewards.units import Pieces, Words
 class Rewards:
     """The potentials of a batch and their scale.
 
-    potentials_TB: R_t, the weighted sum of the parts; after a sentence's end R_T stays.
+    potentials_TB: R_t, the weighted sum of the parts; R_T after the end of a sentence.
     scale_B: c; the reward of a step is r_t = c (R_t - R_{t-1}).
-    parts: each part's own R_T by sentence, without weight and scale, to be logged.
-    learned_TB: the share in potentials_TB of the parts that learn, which changes as they do; None: there are none.
+    parts: R_T of each part by sentence, without weight and scale, for the log.
+    learned_TB: the share in potentials_TB of the parts that learn, which changes as they do; None if there are none.
     """
 
     potentials_TB: Floats
@@ -47,10 +47,10 @@ class Rewards:
 
 
 class Rewarder:
-    """A weighted mixture of rewards; one alone is a mixture, too."""
+    """A weighted mixture of one or more rewards."""
 
     def __init__(self, read: ReadOptions, eval_filters: FilterChain, where: str = "[model]") -> None:
-        """eval_filters: the run's, which make words of pieces where `reward_unit` is `word`. where: for messages."""
+        """eval_filters: join pieces into words if `reward_unit` is `word`. where: the section, for error messages."""
         options = read(RewardOptions)
         load_plugin_modules(options.reward_modules)
         self.unit = Words(eval_filters) if options.reward_unit == "word" else Pieces()
@@ -64,7 +64,7 @@ class Rewarder:
             self.parts[name] = declared
 
     def __call__(self, translations: Translations, alpha: float = math.nan) -> Rewards:
-        """The rewards of a batch; alpha, the current temperature, is needed for the scale `1/alpha` only."""
+        """Compute the rewards of a batch; alpha: the current temperature, only needed for the scale `1/alpha`."""
         potentials = self.potentials(translations, self.parts)
         mixed_TB = self.mix(potentials)
         scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
@@ -74,13 +74,13 @@ class Rewarder:
     def next_rewards(
         self, translations: Translations, candidates_TBK: Any, limits_B: Any, alpha: float = math.nan
     ) -> Floats:
-        """r(s,a) for K next words of every state of a batch, (T, B, K): exactly what each would earn if it were taken.
+        """Return r(s,a) for K next words of every state of a batch, (T, B, K): exactly what taking each would earn.
 
-        The state of step t is a hypothesis's first t - 1 words; r = c (R(state + word) - R(state)). `<eos>` ends the
-        hypothesis, and R is its score then; any other word at the last allowed step ends it, too, by truncation.
+        The state of step t is the first t - 1 words of a hypothesis; r = c (R(state + word) - R(state)). `<eos>` ends
+        the hypothesis, and R is then its score; so does any other word at the last allowed step, by truncation.
 
-        candidates_TBK: ids; `<pad>`, `<bos>` and what stands behind a hypothesis's end are no candidates, and get 0.
-        limits_B: most steps of each sentence. alpha: as in a call.
+        candidates_TBK: ids; `<pad>`, `<bos>` and entries after the end of a hypothesis are no candidates, and get 0.
+        limits_B: maximum number of steps of each sentence. alpha: as in `__call__`.
         """
         self.refuse_learners()
         candidates = Candidates.of(translations, candidates_TBK, limits_B)
@@ -97,7 +97,7 @@ class Rewarder:
         return np.asarray(scale_B[:, None] * growth_TBK)
 
     def scores(self, translations: Translations, alpha: float = math.nan) -> tuple[Floats, Floats]:
-        """R_T of whole hypotheses (B) and their scale c (B); quicker than a call, which scores all their steps."""
+        """Return R_T (B) and scale c (B) of whole hypotheses; faster than `__call__`, which scores all steps."""
         scores_B = np.zeros(len(translations.ended))
         for name, weight in self.weights.items():
             part, unit = self.parts[name], self.unit_of(name)
@@ -110,15 +110,15 @@ class Rewarder:
         return scores_B, scales(self.scale, self.unit.whole(translations.references), alpha)
 
     def potentials(self, translations: Translations, names: Iterable[str]) -> dict[str, Floats]:
-        """R_t of some of the parts, without their weights, (T, B) each."""
+        """Return R_t of some of the parts, without their weights, (T, B) each."""
         return {name: self.potentials_of(name, translations) for name in names}
 
     def potentials_of(self, name: str, translations: Translations) -> Floats:
-        """Those of one of them."""
+        """Return R_t of one part, without its weight, (T, B)."""
         return self.unit_of(name).count(translations).potentials(self.parts[name], f"reward {name!r}")
 
     def unit_of(self, name: str) -> Pieces | Words:
-        """What one of the parts counts."""
+        """Return the unit that a part counts."""
         return Pieces() if getattr(self.parts[name], "counts_pieces", False) else self.unit
 
     @property
@@ -127,21 +127,21 @@ class Rewarder:
         return [name for name, part in self.parts.items() if hasattr(part, "learn")]
 
     def refuse_learners(self) -> None:
-        """For algorithms that look ahead."""
+        """Refuse parts that learn, for algorithms that look ahead."""
         if self.learners:
-            what = f"{', '.join(self.learners)} learns from what is sampled, and cannot say what other words would earn"
+            what = f"{', '.join(self.learners)} learns from sampled words, and cannot tell what other words would earn"
             raise UserError(what, "[model] reward", "use rewards that do not learn, or another algorithm")
 
     @property
     def n_labels(self) -> int:
-        """How many random labels the parts tell apart that want one for every word (`unsup`); 0: none does."""
+        """The number of random labels, if a part needs one for every word (`unsup`); 0 if none does."""
         return max(getattr(part, "n_labels", 0) for part in self.parts.values())
 
     @property
     def bounds(self) -> Bounds:
-        """The least and the most that the mixture's potentials R_t can be, before they are scaled.
+        """The minimum and maximum of the mixture's potentials R_t, before scaling.
 
-        So much at most is still to be earned after step t: between c (low - R_t) and c (high - R_t).
+        So the return after step t is between c (low - R_t) and c (high - R_t).
         """
         low = high = 0.0
         for name, weight in self.weights.items():
@@ -151,7 +151,7 @@ class Rewarder:
         return low, high
 
     def learn(self, translations: Translations, new: bool = False) -> dict[str, Figure]:
-        """Let the parts learn that can; return figures to log, as `NAME_KEY`. new: the batch was not there before."""
+        """Update the parts that learn; return figures to log, as `NAME_KEY`. new: the batch was just collected."""
         figures: dict[str, Figure] = {}
         for name in self.learners:
             part, examples = self.parts[name], self.unit_of(name).count(translations).translations
@@ -161,37 +161,37 @@ class Rewarder:
         return figures
 
     def learned_potentials(self, translations: Translations) -> Floats:
-        """The share in R_t of the parts that learn, as they are now, (T, B)."""
+        """Return the current share in R_t of the parts that learn, (T, B)."""
         return self.mix(self.potentials(translations, self.learners))
 
     def mix(self, potentials: dict[str, Floats]) -> Floats:
-        """The weighted sum of some of the parts."""
+        """Return the weighted sum of some of the parts."""
         return np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
 
     def state_dict(self) -> dict[str, Any]:
-        """What the parts have learned, by name."""
+        """Return the state of the parts that have one, by name."""
         return {name: part.state_dict() for name, part in self.parts.items() if hasattr(part, "state_dict")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`."""
+        """Restore the state."""
         for name, part in state.items():
             self.parts[name].load_state_dict(part)
 
 
 def scales(scale: float | str, references: Sequence[Sequence[str]], alpha: float) -> Floats:
-    """c of every sentence: the reference's length, the inverse of the temperature, or a number."""
+    """Return c of every sentence: the reference's length, the inverse of the temperature, or a number."""
     if scale == "ref":
         return np.array([float(len(reference)) for reference in references])
     if scale == "1/alpha" and not alpha > 0:
-        raise UserError("there is no inverse of alpha", "[model] reward_scale", "set alpha above 0, or another scale")
+        raise UserError("1/alpha is undefined", "[model] reward_scale", "set alpha above 0, or another scale")
     return np.full(len(references), 1 / alpha if scale == "1/alpha" else float(scale))
 
 
 def permute(rewards: Rewards, steps: Sequence[int], permutation: Sequence[int]) -> Rewards:
-    """The control: sentence i earns what sentence permutation[i] has earned, at the same part of its length.
+    """Give sentence i the rewards of sentence permutation[i], at the same relative position: the permuted control.
 
-    Whatever is learned from these rewards was not learned from which translation is good; their sizes are as without
-    permutation. An algorithm that uses `next_rewards` exchanges references instead (`Translations.with_references_of`).
+    The rewards keep their distribution, but carry no information on which translation is good. Algorithms that use
+    `next_rewards` permute references instead (`Translations.with_references_of`).
     """
     permuted_TB = np.zeros_like(rewards.potentials_TB)
     for column, other in enumerate(permutation):

@@ -1,4 +1,4 @@
-"""Counting matching n-grams of a hypothesis that grows and shrinks, for rewards that look at every prefix of it."""
+"""Incremental n-gram matching of a hypothesis that grows and shrinks, for rewards of every prefix."""
 
 from collections.abc import Sequence
 from typing import Generic, TypeVar
@@ -7,7 +7,7 @@ S = TypeVar("S", str, tuple[str | None, ...])
 
 
 def count_ngrams(sequence: S, longest: int) -> dict[S, int]:
-    """How often each n-gram of one to `longest` items is in a sequence."""
+    """Count the n-grams of one to `longest` items in a sequence."""
     counts: dict[S, int] = {}
     for order in range(1, longest + 1):
         for start in range(len(sequence) - order + 1):
@@ -17,20 +17,20 @@ def count_ngrams(sequence: S, longest: int) -> dict[S, int]:
 
 
 class NgramMatches(Generic[S]):
-    """Clipped matches, by order, of a hypothesis with the n-grams of its reference; see `count_ngrams`.
+    """Clipped matches, by order, between a hypothesis and the n-grams of its reference; see `count_ngrams`.
 
-    The hypothesis is a string of characters or a tuple of words; items are pushed to its end, and popped from there.
+    The hypothesis is a string of characters or a tuple of words; items are pushed to and popped from its end.
     """
 
     def __init__(self, nothing: S, reference: dict[S, int], longest: int) -> None:
         self.hypothesis: S = nothing
         self.longest = longest
         self.matches = [0] * longest
-        self._left: dict[S, int] = reference  # what is still to be matched
-        self._matched: list[Sequence[S]] = []  # by each item of the hypothesis
+        self._left: dict[S, int] = reference  # n-grams still to be matched
+        self._matched: list[Sequence[S]] = []  # n-grams matched by each item of the hypothesis
 
     def push(self, item: S) -> None:
-        """Add an item to the hypothesis, a sequence of length one."""
+        """Append an item, a sequence of length one, to the hypothesis."""
         self.hypothesis += item
         matched = []
         for order in range(1, min(self.longest, len(self.hypothesis)) + 1):

@@ -1,10 +1,10 @@
-"""What rewards count: the pieces that the model writes, or whole words as the evaluation sees them (`reward_unit`).
+"""The unit that rewards count: the model's pieces, or whole words as in evaluation (`reward_unit`).
 
-Words are made of pieces by the filters of the run's evaluation (`de-bpe`, `de-spm`, `de-hyphen`, ...). Steps stay steps
-of the model: after a piece, those words count that are complete, that is, that the next piece will not continue. With
-subword-nmt's marks the piece itself says so (`wo@@ rd`); with SentencePiece's the next one does (`▁wo rd ▁next`). A
-piece can reopen a word (`well @-@ known`): what it had earned is then lost until the whole of it is complete. At the
-end all words count, so that R_T is the score of the filtered text. A word with an unknown piece in it is unknown.
+The run's evaluation filters (`de-bpe`, `de-spm`, `de-hyphen`, ...) join pieces into words. Steps remain steps of the
+model: after a piece, only complete words count, those that the next piece will not continue. With subword-nmt's
+markers, the piece itself shows that (`wo@@ rd`); with SentencePiece's, the next one does (`▁wo rd ▁next`). A piece can
+reopen a word (`well @-@ known`): its reward is then lost until the whole word is complete. At the end all words count,
+so R_T is the score of the filtered text. A word that contains an unknown piece is unknown.
 """
 
 import dataclasses
@@ -16,13 +16,13 @@ import numpy as np
 from pysimt_sac.engine.data.filters import FilterChain
 from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, Translations, by_step
 
-UNKNOWN_PIECE, NEXT_PIECE = "\ue000", "\ue001"  # characters that no text has and no filter knows
+UNKNOWN_PIECE, NEXT_PIECE = "\ue000", "\ue001"  # private-use characters, which no text or filter uses
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Prefix(NamedTuple):
-    """The first words of a hypothesis; terminal: all of them, because `<eos>` or truncation ended it there."""
+    """The first words of a hypothesis; terminal: all of them, since `<eos>` or truncation ended it there."""
 
     words: list[str]
     terminal: bool
@@ -30,11 +30,11 @@ class Prefix(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Counted:
-    """Translations in the unit that is counted.
+    """Translations in the reward's unit.
 
-    translations: those of the batch. evaluated: they, and behind them prefixes with words that later pieces changed.
-    rows_TB, counts_TB: which of the latter, and how many of its steps, a step of the model has come to; None: the
-    units are the model's own steps.
+    translations: those of the batch. evaluated: the same, followed by prefixes with words that later pieces changed.
+    rows_TB, counts_TB: for each step of the model, its row in `evaluated` and the number of steps completed there; None
+    if the units are the model's own steps.
     """
 
     translations: Translations
@@ -43,7 +43,7 @@ class Counted:
     counts_TB: Integers | None = None
 
     def potentials(self, part: Callable[[Translations], Any], where: str) -> Floats:
-        """What a reward says, at the steps of the model, (T, B)."""
+        """Return the potentials of a reward at the steps of the model, (T, B)."""
         potentials_UR = by_step(part(self.evaluated), self.evaluated.steps, where)
         if self.rows_TB is None or self.counts_TB is None:
             return potentials_UR
@@ -52,30 +52,30 @@ class Counted:
 
 
 class Pieces:
-    """`reward_unit: piece`: as the model writes them."""
+    """`reward_unit: piece`: the units of the model."""
 
     def convert(self, prefixes: Sequence[Prefix]) -> Sequence[Prefix]:
-        """Prefixes in pieces, which they are."""
+        """Return the prefixes, which are in pieces already."""
         return prefixes
 
     def whole(self, sentences: Sequence[list[str]]) -> list[list[str]]:
-        """The pieces of whole sentences."""
+        """Return the pieces of whole sentences."""
         return list(sentences)
 
     def count(self, translations: Translations) -> Counted:
-        """Translations in pieces, which they are."""
+        """Return the translations, which are in pieces already."""
         return Counted(translations, translations)
 
 
 class Words:
-    """`reward_unit: word`: whole words, by the filters of the evaluation."""
+    """`reward_unit: word`: whole words, joined by the evaluation filters."""
 
     def __init__(self, filters: FilterChain) -> None:
         self.filters = filters
 
     def convert(self, prefixes: Sequence[Prefix]) -> Sequence[Prefix]:
-        """The words that count of prefixes in pieces."""
-        # Another piece is put behind an open prefix: what it joins is not complete, and goes with it.
+        """Return the complete words of prefixes in pieces."""
+        # Append a dummy piece to an open prefix: the word that it joins is incomplete, and is dropped with it.
         lines = [" ".join(pieces if terminal else [*pieces, NEXT_PIECE]) for pieces, terminal in prefixes]
         filtered = self.filters([line.replace(UNKNOWN_WORD, UNKNOWN_PIECE) for line in lines])
         converted = []
@@ -87,13 +87,13 @@ class Words:
         return converted
 
     def whole(self, sentences: Sequence[list[str]]) -> list[list[str]]:
-        """The words of whole sentences."""
+        """Return the words of whole sentences."""
         return [prefix.words for prefix in self.convert([Prefix(pieces, True) for pieces in sentences])]
 
     def count(self, translations: Translations) -> Counted:
-        """Translations in words, and how many of them are complete at each step."""
+        """Return the translations in words, and how many of them are complete at each step."""
         hypotheses, references = self.whole(translations.hypotheses), self.whole(translations.references)
-        # A hypothesis without a word, such as `@@` alone, has one step, too.
+        # A hypothesis without words, such as a single `@@`, has one step, too.
         ended = [flag or not words for flag, words in zip(translations.ended, hypotheses, strict=True)]
         source = dataclasses.replace(translations.source, filters=self.filters) if translations.source else None
         own = Translations(hypotheses, references, ended, source=source, sentences=translations.sentences)

@@ -1,1 +1,1 @@
-"""What the algorithms share: actor, rollouts, replay, critics, losses, diagnostics. No algorithm is in here."""
+"""Building blocks that the algorithms of `models` share: actor, rollouts, replay, critics, losses, diagnostics."""

@@ -1,8 +1,8 @@
-"""What every algorithm is: an object that turns a batch into the actor's loss, and owns all else that learns.
+"""The interface of an algorithm: it turns a batch into the actor loss, and owns everything else that learns.
 
-An algorithm is a plain object, not a network: nothing of it is in the model's weights, nor seen by the host's
-optimiser. It is built when training begins. A host calls `update` for every batch and minimises what it returns.
-To write one, derive from `Algorithm`, define `update`, and register it; `models/mle.py` is the shortest example.
+An algorithm is a plain object, not a module: nothing in it belongs to the model's weights or is seen by the host's
+optimiser. It is built when training starts. A host calls `update` for every batch and minimises the returned loss.
+To write one, subclass `Algorithm`, define `update`, and register it; `models/mle.py` is the shortest example.
 """
 
 from abc import ABC, abstractmethod
@@ -19,9 +19,9 @@ from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
 
 class ActorLoss(NamedTuple):
-    """The weighted terms of the actor's loss, each a mean over `n_items` steps. No term: the actor does not learn.
+    """The weighted terms of the actor loss, each a mean over `n_items` steps; without terms the actor does not learn.
 
-    Where a batch is sharded over several ranks, a term is this rank's share of the mean, and it counts its own steps.
+    If a batch is sharded over several ranks, a term is this rank's share of the mean, and `n_items` counts its steps.
     """
 
     terms: dict[str, Tensor]
@@ -29,28 +29,28 @@ class ActorLoss(NamedTuple):
 
 
 class Stateful(Protocol):
-    """Something whose state is saved with the run's."""
+    """An object whose state is saved with the run."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
+        """Return the state needed to resume."""
 
     def load_state_dict(self, state: Any) -> Any:
-        """Restore it."""
+        """Restore the state."""
 
 
 class Algorithm(ABC):
     """One way to train an actor.
 
-    collector: rolls out and scores, in algorithms that sample. parts: all that learns or draws random numbers besides
-    the actor, by name; saved and restored with the run.
-    metrics: figures of the last update by name, kept on the device until they are reported.
+    collector: rolls out and scores hypotheses, in algorithms that sample. parts: everything besides the actor that
+    learns or draws random numbers, by name; saved and restored with the run.
+    metrics: those of the last update by name, kept on the device until they are reported.
     """
 
     option_classes: ClassVar[tuple[type, ...]] = (ActorOptions,)
-    defaults: ClassVar[dict[str, Any]] = {}  # of options whose declared default does not suit the algorithm
+    defaults: ClassVar[dict[str, Any]] = {}  # overrides of the options' declared defaults
     collector: Collector | None = None
-    updates_without_actor: int = 0  # at the beginning, in which only other things learn
-    distributed: ClassVar[bool] = False  # whether its losses are shares, see `engine.distributed`
+    updates_without_actor: int = 0  # initial updates in which the actor does not learn yet
+    distributed: ClassVar[bool] = False  # whether its losses are shares; see `engine.distributed`
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.actor = setup, setup.actor
@@ -60,30 +60,30 @@ class Algorithm(ABC):
 
     @abstractmethod
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """The actor's loss for a batch; everything else learns on the way."""
+        """Update everything that learns besides the actor, and return the actor loss of a batch."""
 
     def stage(self, epoch: int) -> str:
-        """What learns in an epoch, in words."""
+        """Return the name of an epoch's stage: what learns in it."""
         return "actor"
 
     def begin_stage(self, stage: str) -> list[str]:
-        """Called once when a stage begins; returns lines for the log."""
+        """Prepare a stage, once when it starts; return lines to log."""
         return []
 
     def report(self, update: int) -> dict[str, float]:
-        """The metrics of the rollouts and of the last update."""
+        """Return the metrics of the rollouts and of the last update."""
         return combine({**(self.collector.metrics if self.collector else {}), **self.metrics})
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of all parts."""
+        """Return the state of all parts."""
         return {name: part.state_dict() for name, part in self.parts.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore it."""
+        """Restore the state."""
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
 
 
 def algorithm(name: str) -> Callable[[type[Algorithm]], type[Algorithm]]:
-    """Register an algorithm under the `model_type` that trains with it."""
+    """Register an algorithm under a `model_type`."""
     return MODELS.register(name)

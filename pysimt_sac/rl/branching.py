@@ -1,8 +1,8 @@
 """Branched rollouts: at some states of a path, several next words are each continued to the end of the hypothesis.
 
-The return of such a continuation is a direct estimate of Q(s, a), and of several words of *one* state: what a policy
-needs to know is their order (the vine of TRPO, Schulman et al. 2015; AggreVaTeD, Sun et al. 2017). The decoder's state
-is forked at the branch point, so that the prefix is not run again.
+The returns of the continuations directly estimate Q(s, a) for several words of the *same* state. They rank these words,
+which is what a policy needs (the vine of TRPO, Schulman et al. 2015; AggreVaTeD, Sun et al. 2017). The decoder state is
+forked at the branch point, so the prefix is not decoded again.
 """
 
 import dataclasses
@@ -28,10 +28,10 @@ from pysimt_sac.rl.rollout import Rollout, Steps, Trace, draw_uniform, roll_out,
 
 @dataclasses.dataclass(frozen=True)
 class BranchOptions:
-    """The keys of `[model]` that all models with branched rollouts have."""
+    """The `[model]` keys shared by all models with branched rollouts."""
 
     branch_states: int = option(
-        2, "states per sentence that are branched, where the policy hesitates; those that may end first", minimum=0
+        2, "branched states per sentence, where several words are likely; a likely `<eos>` takes priority", minimum=0
     )
     branch_words: int = option(4, "likeliest words that are compared at a state", minimum=2)
     branch_least: float = option(0.02, "least probability of such a word", minimum=0, below=1)
@@ -48,7 +48,7 @@ def collect_experience(
     update: int,
     known_rewards: bool,
 ) -> Experience:
-    """A plain rollout, or a branched one where branches or the rewards of other words are asked for."""
+    """Collect a plain rollout, or a branched one if branches or the rewards of other words are needed."""
     if not (known_rewards or options.branch_states):
         return collector.collect(actor, batch, alpha, update)
     return collect_branched(actor, batch, collector, options, alpha, update, known_rewards)
@@ -57,11 +57,11 @@ def collect_experience(
 def policy_on_experience(
     actor: Actor, collector: Collector, experience: Experience, k: int, least: float, current: bool
 ) -> tuple[Experience, PolicyAtSteps]:
-    """The policy at an experience's states in evaluation mode; rewards that learn score the experience anew.
+    """Return the experience, rescored if a reward learns, and the policy at its states, without dropout.
 
-    The likeliest words of a branched rollout are its support; else k and least say which words are. current: compute
-    the policy as it is now, not the one that a branched rollout has kept. The latter costs nothing, and will do for the
-    entropies of Monte Carlo returns; bootstrapping and a learned temperature are about the policy of today.
+    The support is the likeliest words of a branched rollout, or else given by k and least. current: compute the current
+    policy instead of the behaviour policy stored with a branched rollout. The stored one costs nothing and suffices for
+    the entropies in Monte Carlo returns; bootstrapping and a learned temperature need the current policy.
     """
     if experience.choices is not None and not current:
         return experience, policy_at_choices(experience)
@@ -85,9 +85,9 @@ def collect_branched(
     update: int,
     known_rewards: bool = False,
 ) -> Experience:
-    """Roll out a path in evaluation mode, continue the likeliest words of some of its states, and score all of it.
+    """Roll out a path without dropout, continue the likeliest words of some of its states, and score all of them.
 
-    known_rewards: compute r(s, a) of the likeliest words of every state, too.
+    known_rewards: also compute r(s, a) for the likeliest words of every state.
     """
     collector.rewarder.refuse_learners()
     generator, references_RB = collector.generator, collector.references(batch[actor.target])
@@ -120,7 +120,7 @@ def collect_branched(
     if known_rewards:
         inputs = path.words_TB, references_RB, choices.words_TBK, limits_B
         choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, alpha, source))
-    # The return of a branch is c (R_T - R_{t-1}): the hypothesis's score less what the path had earned before.
+    # The return of a branch is c (R_T - R_{t-1}): the score of the hypothesis minus what the prefix has earned.
     branch_references_RC = references_RB.index_select(1, sentences_C)
     scores_C = collector.final_scores(actor, whole_TC, branch_references_RC, alpha, source, sentences_C)
     before_C = (experience.scale_B * experience.potentials_before_TB)[times_C, sentences_C]
@@ -132,18 +132,18 @@ def collect_branched(
 
 
 def likeliest_words(trace: Trace, n_steps: int, least: float) -> Choices:
-    """The words of each state that are likely enough; `<pad>` in the other places. Their rewards are 0 for now."""
+    """Return the words of each state that are likely enough, else `<pad>`. Their rewards are 0 for now."""
     words_TBK, log_pi_TBK = trace.words_TBK[:n_steps], trace.log_pi_TBK[:n_steps]
     unlikely_TBK = log_pi_TBK < math.log(max(least, 1e-30))
-    unlikely_TBK[..., 0] = False  # a state has at least one
+    unlikely_TBK[..., 0] = False  # every state keeps at least one word
     words_TBK = words_TBK.masked_fill(unlikely_TBK, PAD)
     return Choices(words_TBK, log_pi_TBK, torch.zeros_like(log_pi_TBK))
 
 
 def branch_points(trace: Trace, n_states: int, least: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Times and sentences of states with several likely words: those where `<eos>` is one first, then at random.
+    """Choose states with several likely words, first those where `<eos>` is one of them, otherwise at random.
 
-    They are sorted by `order_of_branches`, then by sentence.
+    Return their times and sentences, sorted by `order_of_branches`, then by sentence.
     """
     valid_TBK = trace.log_pi_TBK >= math.log(max(least, 1e-30))
     hesitates_TB = valid_TBK.sum(-1) > 1
@@ -168,9 +168,10 @@ def complete(
     generator: torch.Generator | None,
     all_greedy: bool,
 ) -> Tensor:
-    """Whole hypotheses (T, C): the path up to a state, a word, and its continuation from the forked state.
+    """Return whole hypotheses (T, C): the path up to a state, a word, and the continuation from the forked state.
 
-    all_greedy: path and continuations are, so that the path's own word leads to it. order_C: see `World.global_rows`.
+    all_greedy: path and continuations are greedy, so the path's own word need not be continued again. order_C: see
+    `World.global_rows`.
     """
     whole_TC = path.words_TB.index_select(1, sentences_C)
     longest, every_C = int(limits_B.max()) + 1, torch.arange(len(times_C), device=times_C.device)
@@ -190,18 +191,18 @@ def complete(
         columns = open_.expand_as(rows)
         fits = rows < longest
         whole_TC[rows[fits], columns[fits]] = continued[fits]
-    elif generator and world.sharded:  # the others draw
+    elif generator and world.sharded:  # other ranks draw
         draw_uniform(generator, 0, 0, torch.float64)
     return whole_TC
 
 
 @torch.no_grad()
 def branch_metrics(branches: Branches) -> dict[str, Figure]:
-    """How often the likeliest word is the best one, and how much the best one is better, at branched states."""
+    """Measure how often the likeliest word of a branched state is the best, and how much better the best one is."""
     if len(branches.times_M) == 0:
         return {"branched_states": share_of(0.0), "branches": share_of(0.0)}
     returns_MK = branches.returns_MK.masked_fill(~branches.valid_MK, -torch.inf)
-    gain_M = returns_MK.amax(1) - branches.returns_MK[:, 0]  # words are in the order of their probabilities
+    gain_M = returns_MK.amax(1) - branches.returns_MK[:, 0]  # words are sorted by probability
     return {
         "branched_states": share_of(float(len(gain_M))),
         "branches": share_of(branches.valid_MK.sum().float()),
@@ -211,7 +212,7 @@ def branch_metrics(branches: Branches) -> dict[str, Figure]:
 
 
 def policy_at_choices(experience: Experience) -> PolicyAtSteps:
-    """The behaviour policy at every step of a branched rollout, over its likeliest words."""
+    """Return the behaviour policy at every step of a branched rollout, over its likeliest words."""
     assert experience.choices is not None
     steps = Steps.of(experience.lengths_B.cpu(), experience.words_TB.device)
     words_NK, log_pi_NK = (steps.flatten(part) for part in experience.choices[:2])
@@ -220,7 +221,7 @@ def policy_at_choices(experience: Experience) -> PolicyAtSteps:
 
 
 def known_rewards(experience: Experience, steps: Steps, known: bool) -> tuple[Tensor, Tensor]:
-    """The part of Q that is not learned: r of the taken words (N) and of the likeliest words (N, K); or zeros."""
+    """Return the known part of Q: r of the taken words (N) and of the likeliest words (N, K); zeros if unknown."""
     if not known or experience.choices is None:
         zeros_N = torch.zeros(len(steps), device=experience.words_TB.device)
         return zeros_N, zeros_N.unsqueeze(1)
@@ -230,14 +231,14 @@ def known_rewards(experience: Experience, steps: Steps, known: bool) -> tuple[Te
 def support_rewards(
     actor: Actor, collector: Collector, experience: Experience, policy: PolicyAtSteps, alpha: float, known: bool
 ) -> tuple[Tensor, Tensor]:
-    """The same for a support that was chosen after the rollout."""
+    """Like `known_rewards`, for a support chosen after the rollout."""
     steps, support = policy.steps, policy.support
     if not known:
         return known_rewards(experience, steps, known)
     if support is None:
         todo = "set support to a few words, e.g. support: 4"
         raise UserError("is not computed for the whole vocabulary", "[model] known_reward", todo)
-    if collector.permute:  # what other words would earn is not permuted; the control would learn from it
+    if collector.permute:  # the rewards of other words are not permuted; the control would learn from them
         todo = "set one of them to False; SACNMT has both"
         raise UserError("cannot be combined with permute_rewards here", "[model] known_reward", todo)
     words_NK = support.words_NK.masked_fill(~support.valid_NK, PAD)

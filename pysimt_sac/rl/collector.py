@@ -1,4 +1,4 @@
-"""The collector: lets an actor translate a batch in evaluation mode, and scores the hypotheses."""
+"""The collector: rolls out a batch without dropout, and scores the hypotheses."""
 
 import dataclasses
 import functools
@@ -18,20 +18,21 @@ from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Rollout, repeat_batch, roll_out, step_limits
 from pysimt_sac.rl.setup import RLOptions, Setup
 
-RECENT = 30  # batches that statistics are means of
+RECENT = 30  # batches that metrics are averaged over
 
 
 class Collector:
-    """Collects experience; it has the reward and a random state of its own.
+    """Collects experience; owns the reward and its own random state.
 
-    last: the last hypotheses. recent: counts of the last batches; one alone says little, its sentences are all as long.
+    last: the last hypotheses. recent: counts of the last batches; a single one is not representative, since all its
+    sentences have the same length.
     """
 
     def __init__(self, setup: Setup) -> None:
         common = setup.read(RLOptions)
         self.rewarder = Rewarder(setup.read, setup.filters, setup.where)
         self.max_len, self.permute = common.rollout_max_len, common.permute_rewards
-        if self.permute and self.rewarder.learners:  # it would learn from the right sentences, or not at all
+        if self.permute and self.rewarder.learners:  # it would learn from the true sentences, or not at all
             todo = "use a reward that does not learn"
             raise UserError("cannot be combined with a reward that learns", f"{setup.where} permute_rewards", todo)
         self.generator = torch.Generator().manual_seed(setup.seed)
@@ -49,10 +50,10 @@ class Collector:
         forced_TB: Tensor | None = None,
         temperature: float = 1.0,
     ) -> Experience:
-        """Sample `n_samples` hypotheses of every source, side by side, and score them.
+        """Sample `n_samples` hypotheses of every source, in adjacent columns, and score them.
 
-        alpha: the weight of the entropy, for `reward_scale: 1/alpha`. forced_TB: words that hypotheses begin with.
-        temperature: of sampling.
+        alpha: the weight of the entropy, for `reward_scale: 1/alpha`. forced_TB: prefixes that hypotheses start with.
+        temperature: sampling temperature.
         """
         encoded, rollout = self.roll_out(actor, batch, self.generator, forced_TB, n_samples, temperature)
         encoded, batch = repeat_encoded(encoded, n_samples), repeat_batch(batch, n_samples)
@@ -68,9 +69,9 @@ class Collector:
         n_samples: int = 1,
         temperature: float = 1.0,
     ) -> tuple[Encoded, Rollout]:
-        """The encoded sources, and hypotheses of them: sampled, or greedy without a generator."""
+        """Return the encoded sources and their hypotheses: sampled, or greedy if generator is None."""
         limits_B = step_limits(batch.lengths[actor.target], self.max_len).repeat_interleave(n_samples)
-        if forced_TB is not None:  # what is given must fit
+        if forced_TB is not None:  # forced words must fit
             limits_B = limits_B.maximum(forced_TB.ne(0).sum(0).cpu())
         with actor.training_mode(dropout=False):
             encoded = actor.encode(batch)
@@ -89,16 +90,16 @@ class Collector:
         learning: bool = False,
         scored_against_RB: Tensor | None = None,
     ) -> Experience:
-        """Score a rollout. learning: count it in the statistics, and let rewards that learn do so first.
+        """Score a rollout. learning: first update learned rewards on it; include it in the metrics.
 
-        scored_against_RB: other references than the batch's, instead of `permute_rewards`.
+        scored_against_RB: references to use instead of the batch's and of `permute_rewards`.
         """
         reference_RB, z_TB = batch[actor.target], None
         against_RB = reference_RB if scored_against_RB is None else scored_against_RB
         source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
         translations = Translations.from_ids(rollout.words_TB, against_RB, actor.tokens, source=source)
         if self.rewarder.learners:
-            labels = max(1, self.rewarder.n_labels)  # a learner of the user's own may want none
+            labels = max(1, self.rewarder.n_labels)  # a user's learned reward may need none
             draw = functools.partial(torch.randint, labels, generator=generator)
             z_TB = world.draw(draw, len(rollout.words_TB) - 1, rollout.words_TB.size(1)).to(reference_RB.device)
             tensors = reward_inputs(actor, encoded, batch[actor.source], rollout.words_TB, z_TB)
@@ -109,7 +110,7 @@ class Collector:
         if self.permute and scored_against_RB is None:
             rewards = permute_at_random(rewards, translations.steps, generator)
         if learning:
-            if against_RB is not reference_RB:  # lengths and `sampled_bleu` are those against the right references
+            if against_RB is not reference_RB:  # lengths and `sampled_bleu` use the true references
                 translations = Translations.from_ids(rollout.words_TB, reference_RB, actor.tokens, source=source)
             self.count(translations, {name: float(values.sum()) for name, values in rewards.parts.items()})
 
@@ -137,7 +138,7 @@ class Collector:
         source: SourceTexts | None = None,
         sentences_C: Tensor | None = None,
     ) -> Tensor:
-        """c R_T (C) of any hypotheses. source, sentences_C: what they translate, for rewards that ask."""
+        """Return c R_T (C) of any hypotheses. source, sentences_C: what they translate, for rewards that need it."""
         self.rewarder.refuse_learners()
         if words_TC.size(1) == 0:
             return torch.zeros(0, device=words_TC.device)
@@ -156,23 +157,23 @@ class Collector:
         alpha: float,
         source: SourceTexts | None = None,
     ) -> Tensor:
-        """r(s, a) (T, B, K) of candidate next words at every step of given hypotheses; 0 for `<pad>`."""
+        """Return r(s, a) (T, B, K) of candidate next words at every step of given hypotheses; 0 for `<pad>`."""
         translations = Translations.from_ids(words_TB, reference_RB, actor.tokens, source=source)
         found = self.rewarder.next_rewards(translations, candidates_TBK.cpu().numpy(), limits_B.cpu().numpy(), alpha)
         return torch.from_numpy(found).to(words_TB.device, torch.float32)
 
     def references(self, reference_RB: Tensor) -> Tensor:
-        """What an algorithm that looks ahead scores against: the references, or as a control other sentences'."""
+        """Return the references for algorithms that look ahead; with `permute_rewards`, those of other sentences."""
         if not self.permute:
             return reference_RB
         order = derangement(world.global_count(reference_RB.size(1)), self.generator)
         if not world.sharded:
             return reference_RB.index_select(1, order.to(reference_RB.device))
-        whole_RB = torch.cat(world.gather(reference_RB.cpu()), 1)  # all are padded alike
+        whole_RB = torch.cat(world.gather(reference_RB.cpu()), 1)  # all ranks pad to the same length
         return whole_RB.index_select(1, order[own_columns(reference_RB.size(1))]).to(reference_RB.device)
 
     def rescore(self, actor: Actor, encoded: Encoded, experience: Experience) -> Experience:
-        """Let rewards that learn do so from an old experience, and score it as they would now."""
+        """Update learned rewards on replayed experience, and rescore it with them."""
         if experience.z_TB is None or experience.learned_TB is None:
             return experience
         words_TB = experience.words_TB
@@ -185,7 +186,7 @@ class Collector:
         return dataclasses.replace(experience, potentials_TB=potentials_TB, learned_TB=now_TB)
 
     def count(self, translations: Translations, rewards: dict[str, float]) -> None:
-        """Keep the counts behind `metrics`."""
+        """Record the counts behind `metrics`."""
         self.last = translations
         counts = {
             "sentences": len(translations.ended),
@@ -202,7 +203,7 @@ class Collector:
 
     @property
     def metrics(self) -> dict[str, Figure]:
-        """Means over the last batches, and the metrics of rewards that learn."""
+        """Means over the last batches, and the metrics of learned rewards."""
         if not self.recent:
             return {}
         sums = {name: sum(counts[name] for counts in self.recent) for name in self.recent[-1]}
@@ -212,7 +213,7 @@ class Collector:
         return {**rewards, "length_ratio": ratio, "truncated": truncated, **self.reward_metrics}
 
     def state_dict(self) -> dict[str, Any]:
-        """Random state, statistics, and what rewards have learned."""
+        """Return the random state, the counts, and the state of learned rewards."""
         return {
             "generator": self.generator.get_state(),
             "rewarder": self.rewarder.state_dict(),
@@ -220,7 +221,7 @@ class Collector:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore them."""
+        """Restore the state."""
         self.generator.set_state(state["generator"])
         self.recent = state["recent"]
         self.rewarder.load_state_dict(state["rewarder"])
@@ -230,12 +231,12 @@ class Collector:
 def reward_inputs(
     actor: Actor, encoded: Encoded, source_SB: Tensor, words_TB: Tensor, z_TB: Tensor | None
 ) -> RolloutTensors:
-    """What rewards that learn see."""
+    """Return the inputs of learned rewards."""
     return RolloutTensors(source_SB, words_TB, mean_state(encoded), actor.embed(words_TB[1:]).detach(), z_TB)
 
 
 def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Figure]:
-    """Mean and spread of the returns of sampled hypotheses, and the policy's entropy."""
+    """Return the mean and standard deviation of the returns of sampled hypotheses, and the policy's entropy."""
     return {
         "return": mean_of(returns_C),
         "return_spread": spread_of(returns_C),
@@ -244,19 +245,19 @@ def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Figure]:
 
 
 def own_columns(n_columns: int) -> slice:
-    """Where this rank's columns are among those of all ranks."""
+    """Return the position of this rank's columns among those of all ranks."""
     places, _ = world.global_rows(torch.zeros(n_columns, dtype=torch.long))
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
 def derangement(n: int, generator: torch.Generator | None) -> Tensor:
-    """A random permutation, one cycle, in which nothing stays in its place; one alone must."""
+    """Return a random cyclic permutation, which has no fixed point if n > 1."""
     order = torch.randperm(n, generator=generator)
     return torch.empty_like(order).index_copy(0, order, order.roll(1))
 
 
 def permute_at_random(rewards: Rewards, steps: list[int], generator: torch.Generator | None) -> Rewards:
-    """`permute` among the sentences of all ranks."""
+    """Permute the rewards at random (`permute`) among the sentences of all ranks."""
     permutation = derangement(world.global_count(len(steps)), generator).tolist()
     if not world.sharded:
         return permute(rewards, steps, permutation)

@@ -1,10 +1,10 @@
-"""Critics: Q(s, a), their target networks, what they learn from, and their step.
+"""Critics: Q(s, a), target networks, targets and optimiser step.
 
 A critic has the actor's architecture, but encodes the *reference*, and its output layer is linear. Q(s, a) is the sum
-of V(s), a part of its own, and of what the word adds: otherwise the words' weights would have to carry the state's
-value, and words of early positions, where more reward is still to come, would look better everywhere. One pass over a
-batch (`forward`) gives what the output layer sees; Q of the taken words, of a support, or of all words follows from it.
-There is no dropout. Critics use the engine's layers whatever the host is.
+of a separate head for V(s) and of what the word adds. Otherwise the output weights of words would have to carry the
+value of states, and words of early positions, where more reward is still to come, would look better everywhere. One
+forward pass over a batch gives the input of the output layer; Q of the taken words, of a support or of all words is
+computed from it. Critics have no dropout, and use the engine's layers in either host.
 """
 
 import copy
@@ -39,14 +39,14 @@ M = TypeVar("M", bound=nn.Module)
 
 
 class Clip(NamedTuple):
-    """What targets are clipped to: what a reward's potentials, within `bounds`, allow in so many steps."""
+    """The limits of critic targets: a reward's potentials stay within `bounds`, a rollout within `max_steps`."""
 
     bounds: tuple[float, float]
     max_steps: int
 
 
 class Critic(nn.Module):
-    """Q(s, a) of all words, given the reference and the words so far. It starts at Q = 0."""
+    """Q(s, a) of all words, given the reference and the prefix. Initially Q = 0."""
 
     def __init__(self, options: ModelOptions, n_vocab: int) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Critic(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """As the actor's, but with `hid2out` and the biases behind it at zero, so that Q is zero."""
+        """Initialise as the actor, but with `hid2out` and the biases after it at zero, so that Q = 0."""
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.kaiming_normal_(parameter)
@@ -71,7 +71,7 @@ class Critic(nn.Module):
 
     @torch.no_grad()
     def start_from(self, actor_dec: nn.Module) -> list[str]:
-        """Copy embeddings and decoder from the actor's, and name what was copied; Q stays 0."""
+        """Copy embeddings and decoder from the actor, and return the names of the copied weights; Q stays 0."""
         own = self.dec.state_dict()
         taken = []
         for name, weight in actor_dec.state_dict().items():
@@ -84,53 +84,53 @@ class Critic(nn.Module):
         return taken
 
     def forward(self, reference_TB: Tensor, reference_lengths_B: Tensor, words_TB: Tensor, steps: Steps) -> Tensor:
-        """What the output layer sees (N, E) at every real step.
+        """Return the input of the output layer (N, E) at every real step.
 
-        Both word arrays are in the layout `<bos> ... <eos>`; the encoder reads `... <eos>`, as sources are.
+        Both word arrays have the layout `<bos> ... <eos>`; the encoder reads `... <eos>`, like a source.
         """
         states = self.encoder(reference_TB[1:], reference_lengths_B - 1)
         return self.dec.readouts({"ref": states}, words_TB[:-1], steps.positions_N)
 
     def q_of(self, readout_NE: Tensor, words: Tensor) -> Tensor:
-        """Q of one word (N) or of K words (N, K) per step."""
+        """Return Q of one word (N) or of K words (N, K) per step."""
         value_N1: Tensor = self.value(readout_NE)
         return linear_rows(self.dec.out2prob, readout_NE, words) + (
             value_N1 if words.dim() > 1 else value_N1.squeeze(1)
         )
 
     def q_of_all(self, readout_NE: Tensor) -> Tensor:
-        """Q of all words, (N, V)."""
+        """Return Q of all words, (N, V)."""
         return self.dec.out2prob(readout_NE) + self.value(readout_NE)  # type: ignore[no-any-return]
 
 
 class TargetNetwork(Generic[M]):
-    """A copy of a network that follows it by Polyak averaging; never trained, never in training mode."""
+    """A copy of a network, updated by Polyak averaging; never trained by gradient, never in training mode."""
 
     def __init__(self, network: M) -> None:
         self.network = copy.deepcopy(network).eval().requires_grad_(False)
         self.target, self.online = list(self.network.parameters()), list(network.parameters())
 
     def polyak_update(self, tau: float) -> None:
-        """target <- (1 - tau) target + tau online."""
+        """Update target <- (1 - tau) target + tau online."""
         polyak_update(self.target, self.online, tau)
 
     def state_dict(self) -> dict[str, Any]:
-        """The copy's weights."""
+        """Return the target network's weights."""
         return self.network.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore them."""
+        """Restore the state."""
         self.network.load_state_dict(state)
 
 
 @torch.no_grad()
 def polyak_update(target: Sequence[Tensor], online: Sequence[Tensor], tau: float) -> None:
-    """target <- (1 - tau) target + tau online, for all tensors in one operation, in place."""
+    """Update target <- (1 - tau) target + tau online, in place, for all tensors in one operation."""
     torch._foreach_lerp_(tuple(target), tuple(online), tau)
 
 
 class CriticEnsemble:
-    """I critics that see the same data from different starts, their target networks and their optimiser."""
+    """I critics, trained on the same data from different initialisations, with target networks and optimiser."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class CriticEnsemble:
         tau: float,
         device: torch.device,
     ) -> None:
-        """tau: of the target networks' Polyak averaging."""
+        """tau: rate of the target networks' Polyak averaging."""
         self.options, self.tau = options, tau
         self.critics = [Critic(shape, n_vocab).to(device) for _ in range(n_critics)]
         self.targets = [TargetNetwork(critic) for critic in self.critics]
@@ -150,7 +150,7 @@ class CriticEnsemble:
 
     @classmethod
     def build(cls, setup: Setup, options: CriticOptions, n_critics: int, tau: float) -> "CriticEnsemble":
-        """As the options say: of the actor's shape, starting from its decoder or from another run's critics."""
+        """Build critics of the actor's shape, initialised from its decoder or from another run's critics."""
         actor = setup.actor
         critics = cls(setup.read(ModelOptions), options, len(actor.tokens), n_critics, tau, actor.device)
         for critic in critics.critics:
@@ -164,7 +164,7 @@ class CriticEnsemble:
         return critics
 
     def load_from_run(self, folder: str) -> None:
-        """Take another run's critics, or the first of them; the optimiser starts anew."""
+        """Load the first critics of another run; the optimiser starts from scratch."""
         found = state_of_run(folder)["critics"]
         with state_fits(Path(folder)):
             if len(found["critics"]) < len(self.critics):
@@ -176,29 +176,29 @@ class CriticEnsemble:
                 copied.load_state_dict(target)
 
     def readouts(self, experience: Experience, steps: Steps, target: bool = False) -> list[Tensor]:
-        """What the output layer of each critic, or of each target network, sees (N, E)."""
+        """Return the output layer's input (N, E) in each critic, or in each target network."""
         lengths_B = experience.reference_RB.ne(PAD).sum(0).cpu()
         networks = self.networks(target)
         return [network(experience.reference_RB, lengths_B, experience.words_TB, steps) for network in networks]
 
     def networks(self, target: bool) -> list[Critic]:
-        """The critics, or their target networks."""
+        """Return the critics, or their target networks."""
         return [copied.network for copied in self.targets] if target else self.critics
 
     def q_of_taken(self, readouts: list[Tensor], taken_N: Tensor) -> Tensor:
-        """Q_i(s_t, a_t) of the taken words (I, N)."""
+        """Return Q_i(s_t, a_t) of the taken words (I, N)."""
         pairs = zip(self.critics, readouts, strict=True)
         return torch.stack([critic.q_of(readout, taken_N) for critic, readout in pairs])
 
     def q_of_actions(self, readouts: list[Tensor], support: Support | None, target: bool = False) -> Tensor:
-        """Q_i(s_t, a) of a support's words, or of all words (I, N, A)."""
+        """Return Q_i(s_t, a) of a support's words, or of all words (I, N, A)."""
         pairs = zip(self.networks(target), readouts, strict=True)
         if support is None:
             return torch.stack([network.q_of_all(readout) for network, readout in pairs])
         return torch.stack([network.q_of(readout, support.words_NK) for network, readout in pairs])
 
     def q_of_words(self, readouts: list[Tensor], rows_M: Tensor, words_MK: Tensor) -> Tensor:
-        """Q_i of some words at some of the steps (I, M, K)."""
+        """Return Q_i of given words at given steps (I, M, K)."""
         pairs = zip(self.critics, readouts, strict=True)
         return torch.stack([critic.q_of(readout[rows_M], words_MK) for critic, readout in pairs])
 
@@ -212,9 +212,9 @@ class CriticEnsemble:
         known_NA: float | Tensor = 0.0,
         clip: Clip | None = None,
     ) -> Tensor:
-        """r_t + gamma V(s_{t+1}), V by the target networks and the policy (Eq. 7 and 8).
+        """Return r_t + gamma V(s_{t+1}), with V from the target networks and the policy (Eq. 7 and 8).
 
-        known_NA: the part of Q that is not learned.
+        known_NA: the known part of Q, which is not learned.
         """
         steps = policy.steps
         q_INA = self.q_of_actions(self.readouts(experience, steps, target=True), policy.support, target=True)
@@ -236,7 +236,7 @@ class CriticEnsemble:
         held_out_B: Tensor,
         known_reward: bool,
     ) -> Tensor:
-        """Branches tell the critics the order of a state's words; those of held-out sentences fit the weight."""
+        """Return the loss that teaches critics to rank a state's words; update `weight` on held-out sentences."""
         predicted_IMK = self.q_of_words(readouts, branches.rows_M(steps), branches.words_MK)
         future_MK = branches.returns_MK - branches.rewards_MK if known_reward else branches.returns_MK
         held_M = held_out_B[branches.sentences_M]
@@ -244,7 +244,7 @@ class CriticEnsemble:
         return losses.within_state_loss(predicted_IMK[:, ~held_M], future_MK[~held_M], branches.valid_MK[~held_M])
 
     def step(self, loss: Tensor, lr: float) -> Tensor:
-        """One step of the optimiser; the norm of the gradient before clipping."""
+        """Take one optimiser step; return the gradient norm before clipping."""
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.zero_grad()
@@ -254,12 +254,12 @@ class CriticEnsemble:
         return norm
 
     def polyak_update(self, tau: float | None = None) -> None:
-        """Let the target networks follow, by `tau` of the way."""
+        """Update the target networks, with `tau` instead of the usual rate if it is given."""
         for copied in self.targets:
             copied.polyak_update(self.tau if tau is None else tau)
 
     def state_dict(self) -> dict[str, Any]:
-        """Critics, target networks and optimiser."""
+        """Return the state of critics, target networks and optimiser."""
         return {
             "critics": [critic.state_dict() for critic in self.critics],
             "targets": [copied.state_dict() for copied in self.targets],
@@ -267,7 +267,7 @@ class CriticEnsemble:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore them."""
+        """Restore the state."""
         for network, weights in zip(self.critics, state["critics"], strict=True):
             network.load_state_dict(weights)
         for copied, weights in zip(self.targets, state["targets"], strict=True):
@@ -276,25 +276,25 @@ class CriticEnsemble:
 
 
 def state_of_run(folder: str) -> dict[str, Any]:
-    """The state of the algorithm of another run with critics, for `critics_from`."""
+    """Load the algorithm state of another run with critics, for `critics_from`."""
     state, _ = load_state(Path(folder))
     found: dict[str, Any] = state["model"].get("algorithm", {}) if state else {}
     if not found.get("critics"):
         todo = "name the folder of such a run, e.g. runs/sac_bleu"
-        raise UserError("no run with critics is there", f"[model] critics_from: {folder}", todo)
+        raise UserError("there is no run with critics in this folder", f"[model] critics_from: {folder}", todo)
     return found
 
 
 @torch.no_grad()
 def monte_carlo_returns(experience: Experience, policy: PolicyAtSteps, gamma: float, alpha: float | Tensor) -> Tensor:
-    """The soft return of every step of an experience."""
+    """Return the soft Monte Carlo return of every step of an experience."""
     rewards_N = policy.steps.flatten(experience.rewards_TB)
     return losses.soft_returns(rewards_N, entropy(policy.log_pi_NA), policy.steps, gamma, alpha)
 
 
 @torch.no_grad()
 def critic_metrics(q_IN: Tensor, target_N: Tensor, returns_N: Tensor, log_pi_NA: Tensor) -> dict[str, Figure]:
-    """How Q compares with its targets and with the realised returns; on the device until somebody looks."""
+    """Compare Q with its targets and with the realised returns; values stay on the device until reported."""
     q_N = q_IN.amin(0)
     explained = explained_variance_of if world.sharded else losses.explained_variance
     return {

@@ -1,4 +1,4 @@
-"""When critics learn, from what, and at which rate: the options that all models with critics have."""
+"""Options shared by all models with critics: when they learn, their targets and their learning rates."""
 
 import dataclasses
 from typing import NamedTuple
@@ -10,22 +10,22 @@ ALONE, WITH_ACTOR = "critics alone", "actor and critics"  # stages
 
 
 class Stage(NamedTuple):
-    """What learns in an epoch, and how the critics do."""
+    """What learns in an epoch, and how the critics learn."""
 
     name: str
     trains_actor: bool
     critic_lr: float
-    target: str  # the critics': `td`, `mc` or `branch`
+    target: str  # of the critics: `td`, `mc` or `branch`
 
     @property
     def monte_carlo(self) -> bool:
-        """Whether the critics' targets are Monte Carlo returns, not bootstrapped."""
+        """Whether critic targets are Monte Carlo returns instead of bootstrapped."""
         return self.target != "td"
 
 
 @dataclasses.dataclass(frozen=True)
 class CriticOptions:
-    """The keys of `[model]` that all models with critics have."""
+    """The `[model]` keys shared by all models with critics."""
 
     gamma: float = option(1.0, "discount factor", minimum=0, maximum=1)
     support: int = option(
@@ -37,11 +37,11 @@ class CriticOptions:
     support_least: float = option(
         0.01, "`support`: leave out words less likely than this; their Q is untrained", minimum=0, below=1
     )
-    critic_lr: float = option(0.0003, "the critics' learning rate beside the actor", above=0)
+    critic_lr: float = option(0.0003, "the critics' learning rate in joint training", above=0)
     critic_beta1: float = option(0.9, "beta1 of the critics' Adam", minimum=0, below=1)
     critic_target: str = option(
         "td",
-        "the critics' targets beside the actor: bootstrapped (`td`) or Monte Carlo returns (`mc`), which show at once "
+        "the critics' targets in joint training: bootstrapped (`td`) or Monte Carlo returns (`mc`), which show at once "
         "what a hypothesis's end costs; those of branched states only (`branch`)",
         choices=("td", "mc", "branch"),
     )
@@ -60,7 +60,7 @@ class CriticOptions:
 
     @property
     def support_of_step(self) -> tuple[int, float]:
-        """k and least of `rl.policy.find_support`."""
+        """The arguments k and least of `rl.policy.find_support`."""
         return self.support, self.support_least
 
     @property
@@ -69,13 +69,13 @@ class CriticOptions:
         return self.critic_target == "td" or (self.critic_pretrain_epochs > 0 and self.critic_pretrain_target == "td")
 
     def stage(self, epoch: int) -> Stage:
-        """The critics alone for `critic_pretrain_epochs`, then actor and critics."""
+        """Return the stage of an epoch: critics alone for `critic_pretrain_epochs`, then actor and critics."""
         if epoch <= self.critic_pretrain_epochs:
             return Stage(ALONE, False, self.critic_pretrain_lr, self.critic_pretrain_target)
         return Stage(WITH_ACTOR, True, self.critic_lr, self.critic_target)
 
     def refuse_branch_target(self) -> None:
-        """For algorithms, or settings of them, without branched rollouts."""
+        """Refuse `critic_target: branch`, for algorithms or settings without branched rollouts."""
         if self.critic_target == "branch":
             todo = "use SACNMT with branch_states above 0, or critic_target: mc"
             raise UserError("there are no branched states to learn from", "[model] critic_target: branch", todo)

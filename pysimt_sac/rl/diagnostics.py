@@ -1,8 +1,8 @@
-"""Is learning going well? The gate examines critics before the actor follows them; the monitor warns during training.
+"""Diagnostics: the gate tests critics before the actor learns from them; the health monitor warns during training.
 
-The gate asks two questions on validation sentences. How much of the variance of returns does Q explain? And does Q
-order words that could come next, by the mean return of several continuations of each, better than the policy's own
-log-probabilities do, and better than the words' immediate rewards, both of which cost nothing?
+The gate asks two questions on validation sentences. How much of the variance of returns does Q explain? And does Q rank
+candidate next words, compared with the mean return of several continuations of each, better than the policy's own
+log-probabilities and better than the immediate rewards, both of which cost nothing?
 """
 
 import math
@@ -23,14 +23,14 @@ from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Steps
 from pysimt_sac.rl.setup import Setup
 
-EXPLAINED = 0.3  # least explained variance
+EXPLAINED = 0.3  # minimum explained variance
 ACTIONS, CONTINUATIONS = 4, 8  # words compared at a state, and sampled continuations of each
 
 
 class Comparison(NamedTuple):
-    """Words of some states: three predictions of their value, and the mean return of their continuations, (M, A).
+    """For words of some states: three predictions of their value, and the mean return of their continuations, (M, A).
 
-    returns_MA is nan where there is no word. may_end_M: whether `<eos>` is among a state's words.
+    returns_MA is NaN where there is no word. may_end_M: whether `<eos>` is among a state's words.
     """
 
     q_MA: Tensor
@@ -40,14 +40,14 @@ class Comparison(NamedTuple):
     may_end_M: Tensor
 
     def ranking(self, where_M: Tensor) -> "Ranking":
-        """How well each prediction orders the words of some of the states."""
+        """Measure how well each predictor ranks the words of the selected states."""
         returns_MA = self.returns_MA[where_M]
         q, log_pi, reward = (float(losses.ranking_accuracy(values[where_M], returns_MA)) for values in self[:3])
         return Ranking(q, log_pi, reward, int(where_M.sum()))
 
 
 class Ranking(NamedTuple):
-    """The share of pairs of words in order, by Q, by log pi, and by the immediate reward alone."""
+    """The fraction of word pairs ranked correctly by Q, by log pi, and by the immediate reward alone."""
 
     q: float
     log_pi: float
@@ -60,32 +60,32 @@ class Ranking(NamedTuple):
 
 @dataclass(frozen=True)
 class GateReport:
-    """The result of an examination."""
+    """The result of the gate."""
 
     explained_variance: float
     everywhere: Ranking
-    at_ends: Ranking  # where `<eos>` competes
+    at_ends: Ranking  # at states where `<eos>` is a candidate
 
     @property
     def passed(self) -> bool:
-        """Whether Q explains returns, and orders words better than what costs nothing; nan fails."""
+        """Whether Q explains returns, and ranks words better than both free predictors; NaN fails."""
         ranking = self.everywhere
         return self.explained_variance > EXPLAINED and ranking.q > ranking.log_pi and ranking.q > ranking.reward
 
     def lines(self) -> list[str]:
-        """The report in words."""
+        """Return the report as lines to log."""
         found = (
-            f"Gate: explained variance {self.explained_variance:.2f} (threshold {EXPLAINED}); pairs of words in order "
-            f"by {self.everywhere}; where <eos> competes: {self.at_ends}"
+            f"Gate: explained variance {self.explained_variance:.2f} (threshold {EXPLAINED}); word pairs ranked "
+            f"correctly by {self.everywhere}; where <eos> is a candidate: {self.at_ends}"
         )
         if self.passed:
             return [f"{found}: passed"]
         todo = "set known_reward: True and branch_states: 2, raise critic_pretrain_epochs, or lower lambda_rl"
-        return [f"{found}: NOT passed", f"Warning: Q must order words better than log pi and the reward do; {todo}"]
+        return [f"{found}: NOT passed", f"Warning: Q must rank words better than log pi and the reward do; {todo}"]
 
 
 class Gate:
-    """Examines critics in evaluation mode; it has random numbers of its own, so that a run does not depend on it."""
+    """Tests critics without dropout, with its own random numbers, so that it does not affect the run."""
 
     def __init__(
         self, actor: Actor, collector: Collector, critics: CriticEnsemble, alpha: float, weight: float = 1.0
@@ -96,7 +96,7 @@ class Gate:
 
     @torch.no_grad()
     def examine(self, n_sentences: int, seed: int) -> GateReport:
-        """Roll out validation sentences, and continue each from one or two of its states by several words."""
+        """Roll out validation sentences, and continue several words at one or two states of each."""
         generator = torch.Generator().manual_seed(seed)
         predicted, realised, comparisons = [], [], []
         with self.actor.training_mode(dropout=False):
@@ -116,18 +116,18 @@ class Gate:
         return GateReport(float(explained), everywhere, comparison.ranking(comparison.may_end_M))
 
     def collect(self, batch: Batch, forced_TB: Tensor | None, generator: torch.Generator) -> Experience:
-        """A scored rollout that begins with some words."""
+        """Return a scored rollout that starts with the forced words."""
         encoded, rollout = self.collector.roll_out(self.actor, batch, generator, forced_TB)
         return self.collector.score(self.actor, batch, encoded, rollout, self.alpha, generator=generator)
 
     def policy(self, experience: Experience) -> PolicyAtSteps:
-        """The policy over the likeliest words of each step."""
+        """Return the policy over the likeliest words of each step."""
         encoded = self.actor.encode(experience.batch(self.actor.source, self.actor.target))
         k, least = self.options.support or ACTIONS, self.options.support_least
         return policy_at_steps(self.actor, encoded, experience.words_TB, experience.lengths_B.cpu(), k, least)
 
     def returns(self, experience: Experience, policy: PolicyAtSteps) -> Tensor:
-        """The realised soft returns."""
+        """Return the realised soft returns."""
         return monte_carlo_returns(experience, policy, self.options.gamma, self.alpha)
 
     def compare(
@@ -138,7 +138,7 @@ class Gate:
         readouts: list[Tensor],
         generator: torch.Generator,
     ) -> Comparison:
-        """Continue the likeliest words of one random state of each sentence, and of one where it may end."""
+        """Continue the likeliest words of a random state of each sentence, and of one where `<eos>` is among them."""
         steps, support = policy.steps, policy.support
         assert support is not None
         valid_NA, words_NA = support.valid_NK[:, :ACTIONS], support.words_NK[:, :ACTIONS]
@@ -150,7 +150,7 @@ class Gate:
             return Comparison(nothing_MA, nothing_MA, nothing_MA, nothing_MA, may_end_N[rows_M])
         words_MA, valid_MA, sentences_M = words_NA[rows_M], valid_NA[rows_M], steps.sentences_N[rows_M]
         each = words_MA.size(1) * CONTINUATIONS
-        # Columns: all continuations of a state beside each other, word by word.
+        # Columns: all continuations of a state are adjacent, word by word.
         columns = sentences_M.repeat_interleave(each)
         times = steps.times_N[rows_M].repeat_interleave(each)
         forced_TC = experience.words_TB[1:].index_select(1, columns)
@@ -176,7 +176,7 @@ class Gate:
 
 
 def random_states(steps: Steps, where_N: Tensor, generator: torch.Generator) -> Tensor:
-    """One random state of each sentence among those allowed, as numbers in the flat order."""
+    """Draw one of the allowed states of each sentence; return their indices in the flat order."""
     draws_TB = torch.rand(steps.shape, generator=generator).to(where_N.device)
     allowed_TB = steps.pad(where_N.float())
     times_1B = (draws_TB + allowed_TB).argmax(0, keepdim=True)
@@ -188,7 +188,7 @@ def random_states(steps: Steps, where_N: Tensor, generator: torch.Generator) -> 
 def gate_lines(
     setup: Setup, collector: Collector, critics: CriticEnsemble, stage: str, alpha: float, weight: float = 1.0
 ) -> list[str]:
-    """Examine the critics when the actor is about to follow them; lines for the log."""
+    """Run the gate when the joint stage starts; return lines to log."""
     n_sentences = critics.options.gate_sentences
     if stage != WITH_ACTOR or not n_sentences:
         return []
@@ -196,15 +196,15 @@ def gate_lines(
 
 
 SHORTEST, LONGEST = 0.8, 1.25  # length ratio of sampled hypotheses
-LOWEST_ENTROPY = 0.2  # in parts of the first one
-LARGEST_Q = 3.0  # in parts of the largest realised return
-LARGEST_GAP = 0.5  # between predicted and realised return, in parts of the latter
-LARGEST_NLL = 3.0  # in parts of the lowest one
-RECENT, LEAST_REPORTS = 5, 3  # reports in a running mean: single batches say little
+LOWEST_ENTROPY = 0.2  # as a fraction of the first one
+LARGEST_Q = 3.0  # as a multiple of the largest realised return
+LARGEST_GAP = 0.5  # between predicted and realised return, relative to the latter
+LARGEST_NLL = 3.0  # as a multiple of the lowest one
+RECENT, LEAST_REPORTS = 5, 3  # most and fewest reports in a running mean: single batches are noisy
 
 
 class HealthMonitor:
-    """Looks at the running means of an algorithm's metrics, and warns once of each thing until it has recovered."""
+    """Watches the running means of an algorithm's metrics; warns of each problem once, until it has recovered."""
 
     def __init__(self) -> None:
         self.first_entropy = math.nan
@@ -213,7 +213,7 @@ class HealthMonitor:
         self.active_warnings: set[str] = set()
 
     def check(self, metrics: dict[str, float]) -> list[str]:
-        """Note a report; new warnings."""
+        """Record a report; return new warnings."""
         self.recent = {name: [*self.recent.get(name, []), value][-RECENT:] for name, value in metrics.items()}
         means = {
             name: sum(values) / len(values) for name, values in self.recent.items() if len(values) >= LEAST_REPORTS
@@ -224,21 +224,21 @@ class HealthMonitor:
         return new
 
     def find(self, means: dict[str, float]) -> dict[str, str]:
-        """All that looks wrong now, by name."""
+        """Return all current warnings, by name."""
         found = {}
         ratio = means.get("length_ratio", 1.0)
         if not SHORTEST <= ratio <= LONGEST:
             kind = "short" if ratio < SHORTEST else "long"
             found["length"] = (
                 f"sampled hypotheses are too {kind}: length ratio {ratio:.2f}; "
-                "lower lambda_rl, raise lambda_mle, or put `length` into the reward (reward: bleu:1,length:0.1)"
+                "lower lambda_rl, raise lambda_mle, or add `length` to the reward (reward: bleu:1,length:0.1)"
             )
         entropy = means.get("entropy", math.nan)
         if math.isnan(self.first_entropy):
             self.first_entropy = entropy
         if entropy < LOWEST_ENTROPY * self.first_entropy:
             found["entropy"] = (
-                f"the policy hardly explores any more: its entropy fell from {self.first_entropy:.2g} to "
+                f"the policy has almost stopped exploring: its entropy fell from {self.first_entropy:.2g} to "
                 f"{entropy:.2g}; raise alpha, or lower lambda_rl or lr"
             )
         largest, possible = means.get("max_q", 0.0), means.get("max_return", math.inf)
@@ -251,7 +251,7 @@ class HealthMonitor:
         if "gradient_rl" in means and predicted - realised > LARGEST_GAP * max(abs(realised), 1.0):
             found["gap"] = (
                 f"predicted return {predicted:.3g}, realised return {realised:.3g}; "
-                "the actor may follow the critics' errors: lower support or lambda_rl, or raise n_critics"
+                "the actor may exploit the critics' errors: lower support or lambda_rl, or raise n_critics"
             )
         nll = means.get("mle_loss", math.inf)
         self.lowest_nll = min(self.lowest_nll, nll)
@@ -263,7 +263,7 @@ class HealthMonitor:
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
+        """Return the state needed to resume."""
         return {
             "first_entropy": self.first_entropy,
             "lowest_nll": self.lowest_nll,
@@ -272,6 +272,6 @@ class HealthMonitor:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore it; states of earlier versions have no running means."""
+        """Restore the state; those of earlier versions have no running means."""
         self.first_entropy, self.active_warnings = state["first_entropy"], set(state["active_warnings"])
         self.lowest_nll, self.recent = state.get("lowest_nll", math.inf), state.get("recent", {})

@@ -1,4 +1,4 @@
-"""Two small things that some algorithms learn beside the actor: the temperature and a baseline."""
+"""Scalars and small models that some algorithms learn: temperature, weight of the critics, baseline."""
 
 import dataclasses
 import math
@@ -15,7 +15,7 @@ from pysimt_sac.rl.policy import entropy
 
 @dataclasses.dataclass(frozen=True)
 class BaselineOptions:
-    """The keys of `[model]` that models with a learned baseline have."""
+    """The `[model]` keys shared by models with a learned baseline."""
 
     baseline_lr: float = option(0.001, "learning rate of the learned baseline, which has an Adam of its own", above=0)
 
@@ -23,7 +23,7 @@ class BaselineOptions:
 class Temperature:
     """alpha, the weight of the entropy: fixed, or learned so that the policy keeps a target entropy.
 
-    Learned is its logarithm, so that it stays positive.
+    The learned parameter is log alpha, so that alpha stays positive.
     """
 
     def __init__(
@@ -34,18 +34,18 @@ class Temperature:
         lr: float = 3e-4,
         device: torch.device | str = "cpu",
     ) -> None:
-        """alpha: its value, or its start. target_entropy: in nats; None: the mean that `observe` sees first."""
+        """alpha: fixed or initial value. target_entropy: in nats; None: the mean entropy that `observe` sees."""
         self.learned = learned
         self.fixed = torch.tensor(alpha, device=device)
         if learned:
             self.log_alpha = torch.tensor(math.log(alpha), device=device, requires_grad=True)
             self.optimizer = torch.optim.Adam([self.log_alpha], lr=lr)
             self.target = torch.tensor(target_entropy or 0.0, device=device)
-            self.observed = -1 if target_entropy else 0  # policies seen so far; -1: the target is given
+            self.observed = -1 if target_entropy else 0  # policies observed so far; -1 if the target is given
 
     @classmethod
     def build(cls, alpha: float | str, target_entropy: float | None, lr: float, device: torch.device) -> "Temperature":
-        """A fixed one, or with `auto` one that is learned from 0.01."""
+        """Build a fixed temperature, or for `auto` a learned one that starts at 0.01."""
         learned = alpha == "auto"
         return cls(0.01 if learned else float(alpha), learned, target_entropy, lr, device)
 
@@ -56,14 +56,14 @@ class Temperature:
 
     @torch.no_grad()
     def observe(self, log_pi_NA: Tensor) -> None:
-        """Let the target entropy be the mean over the policies seen here, unless it is given."""
+        """Average the policy's entropy into the target entropy, unless the target is given."""
         if self.learned and self.observed >= 0:
             self.observed += 1
             mean = world.global_sum(world.mean(entropy(log_pi_NA)))
             self.target.lerp_(mean.to(self.target.dtype), 1 / self.observed)
 
     def update(self, log_pi_NA: Tensor) -> None:
-        """One step towards the target entropy; nothing if alpha is fixed."""
+        """Take one step on alpha towards the target entropy; do nothing if alpha is fixed."""
         if not self.learned:
             return
         if self.observed == 0:
@@ -74,14 +74,14 @@ class Temperature:
         self.optimizer.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
+        """Return the state needed to resume."""
         if not self.learned:
             return {}
         tensors = {"log_alpha": self.log_alpha.detach(), "target": self.target}
         return {**tensors, "observed": self.observed, "optimizer": self.optimizer.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore it."""
+        """Restore the state."""
         if self.learned:
             with torch.no_grad():
                 self.log_alpha.copy_(state["log_alpha"])
@@ -91,28 +91,28 @@ class Temperature:
 
 
 class FutureWeight:
-    """w in Q = r + w f: how far the critics' f can be trusted, by regression of the realised future on f.
+    """w in Q = r + w f: how far to trust the critics' f, by regression of the realised future d on f.
 
-    Fitted within the states of branches, w = cov(f, d) / var(f), on sentences that the critics do not learn from (one
-    in eight); running means, from 0, clipped to [0, 1]. A critic that cannot order words gets no weight.
+    w = cov(f, d) / var(f) within branched states, on sentences held out from the critics (one in eight); running means
+    that start at 0, clipped to [0, 1]. A critic that cannot rank words gets no weight.
     """
 
     HELD_OUT, DECAY = 8, 0.98
 
     def __init__(self, weight: float | str, has_branches: bool, device: torch.device) -> None:
-        """weight: a fixed one, or `auto`, which is 1 where there are no branches to fit it on."""
+        """weight: fixed, or `auto`, which is 1 if there are no branches to fit it on."""
         self.fixed = float(weight) if weight != "auto" else None if has_branches else 1.0
         self.covariance, self.variance = (torch.zeros((), device=device) for _ in range(2))
 
     @property
     def value(self) -> float | Tensor:
-        """The present weight."""
+        """The current weight."""
         if self.fixed is not None:
             return self.fixed
         return (self.covariance / self.variance.clamp(min=1e-12)).clamp(0.0, 1.0)
 
     def held_out(self, source_SB: Tensor) -> Tensor:
-        """Which sentences (B) the critics must not learn from; a source is always in or always out."""
+        """Return which sentences (B) are held out from the critics; a source is always in or always out."""
         if self.fixed is not None:
             return torch.zeros(source_SB.size(1), dtype=torch.bool, device=source_SB.device)
         places_S1 = torch.arange(1, len(source_SB) + 1, device=source_SB.device).unsqueeze(1)
@@ -120,7 +120,7 @@ class FutureWeight:
 
     @torch.no_grad()
     def update(self, predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> None:
-        """Take in held-out branches."""
+        """Update the running means with held-out branches."""
         if self.fixed is None and (n_states := world.global_count(len(realised_MK))):
             predicted_MK = losses.centred(predicted_IMK.amin(0), valid_MK)
             realised_MK = losses.centred(realised_MK, valid_MK)
@@ -128,11 +128,11 @@ class FutureWeight:
             self.variance.lerp_(world.global_sum(predicted_MK.square().sum()) / n_states, 1 - self.DECAY)
 
     def state_dict(self) -> dict[str, Any]:
-        """The running means."""
+        """Return the running means."""
         return {"covariance": self.covariance, "variance": self.variance}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore them; the state of a run that had none leaves them as they are."""
+        """Restore the running means; an empty state leaves them unchanged."""
         if state:
             self.covariance.copy_(state["covariance"])
             self.variance.copy_(state["variance"])
@@ -141,8 +141,8 @@ class FutureWeight:
 class LearnedBaseline:
     """A state-dependent baseline b_t = w h_t + c on detached decoder states; it starts at 0.
 
-    It has an Adam of its own, to which the weight of its error in a common loss (0.01 in MIXER) would make no
-    difference: `baseline_lr` stands for it.
+    It has its own Adam, which is invariant to the weight of the baseline loss (0.01 in MIXER): `baseline_lr` takes its
+    place.
     """
 
     def __init__(self, size: int, lr: float, device: torch.device) -> None:
@@ -152,12 +152,12 @@ class LearnedBaseline:
         self.optimizer = torch.optim.Adam(self.layer.parameters(), lr=lr)
 
     def __call__(self, states_NH: Tensor) -> Tensor:
-        """The predicted returns (N)."""
+        """Predict the returns (N)."""
         predicted_N: Tensor = self.layer(states_NH.detach()).squeeze(1)
         return predicted_N
 
     def update(self, predicted_N: Tensor, returns_N: Tensor) -> Tensor:
-        """One step towards the realised returns; the loss before it."""
+        """Take one step towards the realised returns; return the loss before it."""
         loss = losses.baseline_loss(predicted_N, returns_N)
         self.optimizer.zero_grad()
         world.backward(loss, self.layer.parameters())
@@ -165,10 +165,10 @@ class LearnedBaseline:
         return loss.detach()
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
+        """Return the state needed to resume."""
         return {"layer": self.layer.state_dict(), "optimizer": self.optimizer.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore it."""
+        """Restore the state."""
         self.layer.load_state_dict(state["layer"])
         self.optimizer.load_state_dict(state["optimizer"])

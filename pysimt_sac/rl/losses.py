@@ -1,11 +1,11 @@
-"""The equations, one pure function each: tensors in, tensor out. Numbers (Eq. 7) are the paper's.
+"""The equations, one pure function each: tensors in, tensor out. Equation numbers are the paper's.
 
-All tensors hold real steps only, N of them, in the order of `rl.rollout.Steps`: padding cannot enter a mean. A is the
+All tensors hold the N real steps only, in the order of `rl.rollout.Steps`, so padding cannot enter a mean. A is the
 number of actions an expectation sums over: the vocabulary (V), or a step's support (K). I is the number of critics.
-Expectations over actions are sums, never means; a loss is a mean over steps. What a loss must not train is detached
-in the loss itself: targets in the critics' loss, Q in the actor's, the policy in the temperature's.
+Expectations over actions are sums, never means; a loss is a mean over steps. Each loss detaches what it must not train:
+targets in the critic loss, Q in the actor loss, the policy in the temperature loss.
 
-Where a batch is sharded over several ranks, a loss is this rank's share of the mean over all steps (`World.mean`).
+If a batch is sharded over several ranks, a loss is this rank's share of the mean over all steps (`World.mean`).
 """
 
 import torch
@@ -19,7 +19,7 @@ from pysimt_sac.rl.rollout import Steps
 
 
 def soft_value(q_INA: Tensor, log_pi_NA: Tensor, alpha: float | Tensor) -> Tensor:
-    """Eq. 8: V(s) = sum_a pi(a|s) [min_i Q_i(s,a) - alpha log pi(a|s)], (N); Q of the target networks."""
+    """Eq. 8: V(s) = sum_a pi(a|s) [min_i Q_i(s,a) - alpha log pi(a|s)], (N), with Q of the target networks."""
     return (log_pi_NA.exp() * (q_INA.amin(0) - alpha * log_pi_NA)).sum(-1)
 
 
@@ -31,7 +31,7 @@ def td_target(rewards_N: Tensor, next_values_N: Tensor, ends_N: Tensor, gamma: f
 def soft_returns(rewards_N: Tensor, entropies_N: Tensor, steps: Steps, gamma: float, alpha: float | Tensor) -> Tensor:
     """The soft Monte Carlo return G_t = r_t + gamma (alpha H(s_{t+1}) + G_{t+1}), (N), which Q(s_t,a_t) estimates."""
     rewards_TB = steps.pad(rewards_N)
-    # Behind a sentence's last step there is neither reward nor entropy: both are padded with zeros.
+    # After the last step of a sentence there is neither reward nor entropy: both are padded with zeros.
     bonus_TB = steps.pad(alpha * entropies_N)
     return_B, returns = torch.zeros_like(rewards_TB[0]), []
     for reward_B, bonus_B in zip(reversed(rewards_TB.unbind()), reversed(bonus_TB.unbind()), strict=True):
@@ -47,9 +47,9 @@ def clip_target(
     most_entropy_N: Tensor,
     bounds: tuple[float, float] = (0.0, 1.0),
 ) -> Tensor:
-    """Clip a target to what can still be earned: c [low - R_{t-1}, high - R_{t-1}], plus the most entropy above.
+    """Clip a target to the possible returns: c [low - R_{t-1}, high - R_{t-1}], plus `most_entropy_N` at the upper end.
 
-    most_entropy_N: alpha log V (Tmax - t), the most that the entropies of the steps after t can add. bounds: of R.
+    most_entropy_N: alpha log V (Tmax - t), an upper bound on the entropy bonus after step t. bounds: low and high of R.
     """
     low, high = bounds
     lowest_N, highest_N = scale_N * (low - potential_before_N), scale_N * (high - potential_before_N)
@@ -57,31 +57,31 @@ def clip_target(
 
 
 def critic_loss(q_IN: Tensor, target_N: Tensor) -> Tensor:
-    """Eq. 9: sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words alone. Without steps it is 0."""
+    """Eq. 9: sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words only. It is 0 without steps."""
     return world.mean((q_IN - target_N.detach()).square(), -1).sum()
 
 
 def within_state_loss(predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> Tensor:
-    """sum_i mean_s sum_a [(f_i(s,a) - mean_b f_i(s,b)) - (d(s,a) - mean_b d(s,b))]^2: the order of a state's words."""
+    """sum_i mean_s sum_a [(f_i(s,a) - mean_b f_i(s,b)) - (d(s,a) - mean_b d(s,b))]^2: ranks a state's words."""
     error_IMK = centred(predicted_IMK, valid_MK) - centred(realised_MK.detach(), valid_MK)
     return error_IMK.square().sum() / max(1, world.global_count(len(realised_MK)))
 
 
 def centred(values: Tensor, valid_MK: Tensor) -> Tensor:
-    """Values minus their mean over the valid words of each state; 0 where there is no word."""
+    """Subtract the mean over the valid words of each state; 0 where there is no word."""
     weights_MK = valid_MK.to(values.dtype)
     mean = (values * weights_MK).sum(-1, keepdim=True) / weights_MK.sum(-1, keepdim=True).clamp(min=1)
     return (values - mean) * weights_MK
 
 
 def spread_penalty(q_NA: Tensor, support: Support | None = None) -> Tensor:
-    """mean_t sum_a (Q(s_t,a) - mean_b Q(s_t,b))^2: holds Q of words never taken together (Bahdanau et al.)."""
+    """mean_t sum_a (Q(s_t,a) - mean_b Q(s_t,b))^2: keeps Q of words never taken close together (Bahdanau et al.)."""
     valid_NA = torch.ones_like(q_NA, dtype=torch.bool) if support is None else support.valid_NK
     return world.mean(centred(q_NA, valid_NA).square().sum(-1))
 
 
 def variance_penalty(q_NA: Tensor, support: Support | None = None) -> Tensor:
-    """mean_t Var_a Q(s_t,a): the same as a mean over the actions (Dai et al.)."""
+    """mean_t Var_a Q(s_t,a): like `spread_penalty`, but a mean over actions (Dai et al.)."""
     valid_NA = torch.ones_like(q_NA, dtype=torch.bool) if support is None else support.valid_NK
     return world.mean(centred(q_NA, valid_NA).square().sum(-1) / valid_NA.sum(-1))
 
@@ -95,19 +95,19 @@ def actor_loss(log_pi_NA: Tensor, q_INA: Tensor, alpha: float | Tensor) -> Tenso
 
 
 def all_action_loss(log_pi_MK: Tensor, q_MK: Tensor) -> Tensor:
-    """- mean_s sum_a pi(a|s) [Q(s,a) - V(s)], V(s) = sum_b pi(b|s) Q(s,b), over M branched states; 0 without any."""
+    """- mean_s sum_a pi(a|s) [Q(s,a) - V(s)], V(s) = sum_b pi(b|s) Q(s,b), over M branched states; 0 if M is 0."""
     pi_MK = log_pi_MK.exp()
     advantage_MK = q_MK - (pi_MK.detach() * q_MK).sum(-1, keepdim=True)
     return -(pi_MK * advantage_MK.detach()).sum() / max(1, world.global_count(len(q_MK)))
 
 
 def kl_divergence(log_pi_NA: Tensor, reference_log_pi_NA: Tensor) -> Tensor:
-    """mean_t sum_a pi(a|s_t) [log pi(a|s_t) - log pi_0(a|s_t)]: how far the policy is from another one."""
+    """mean_t sum_a pi(a|s_t) [log pi(a|s_t) - log pi_0(a|s_t)]: the divergence from another policy."""
     return world.mean((log_pi_NA.exp() * (log_pi_NA - reference_log_pi_NA.detach())).sum(-1))
 
 
 def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float | Tensor) -> Tensor:
-    """J(alpha) = mean_t sum_a pi(a|s_t) (-alpha (log pi(a|s_t) + Hbar)); it falls while entropy exceeds Hbar."""
+    """J(alpha) = mean_t sum_a pi(a|s_t) (-alpha (log pi(a|s_t) + Hbar)); alpha falls while entropy exceeds Hbar."""
     log_pi_NA = log_pi_NA.detach()
     return world.mean((log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1))
 
@@ -116,13 +116,13 @@ def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float | T
 
 
 def leave_one_out(returns_BS: Tensor) -> Tensor:
-    """b_s = mean of R over the other samples of a row, (B, S); 0 if there is no other."""
+    """b_s = mean of R over the other samples of the same source, (B, S); 0 if there are none."""
     others_BS = returns_BS.sum(-1, keepdim=True) - returns_BS
     return others_BS / max(1, returns_BS.size(-1) - 1)
 
 
 def leave_one_out_of_batch(returns_B: Tensor) -> Tensor:
-    """The same over the other sentences of the batch, (B)."""
+    """b = mean of R over the other sentences of the batch, (B); 0 if there are none."""
     others_B = world.global_sum(returns_B.view(1, -1).sum(-1)) - returns_B
     return others_B / max(1, world.global_count(len(returns_B)) - 1)
 
@@ -135,7 +135,7 @@ def baseline_loss(predicted_N: Tensor, returns_N: Tensor) -> Tensor:
 def reinforce_loss(log_pi_N: Tensor, advantages_N: Tensor, n_items: int) -> Tensor:
     """- 1/M sum_t (R - b_t) log pi(a_t|s_t).
 
-    n_items: M; known before anything is sampled, or else the gradient would not be that of the expected R.
+    n_items: M; it must not depend on the samples, or else the gradient would not be that of the expected R.
     """
     return -(advantages_N.detach() * log_pi_N).sum() / world.global_count(n_items)
 
@@ -145,16 +145,16 @@ def mixer_losses(
 ) -> tuple[Tensor, Tensor]:
     """- 1/M sum_{t <= border} log p(ref_t), and - 1/M sum_{t > border} (R - b_t) log pi(a_t|s_t).
 
-    sampled_N: whether a step is behind its sentence's border; before it the words are the reference's.
+    sampled_N: whether a step is after its sentence's border; before it, words are the reference's.
     """
     cross_entropy = -log_p_N.masked_fill(sampled_N, 0.0).sum() / world.global_count(n_items)
     return cross_entropy, reinforce_loss(log_pi_N, advantages_N.masked_fill(~sampled_N, 0.0), n_items)
 
 
 def risk_loss(log_pi_C: Tensor, returns_C: Tensor, sentences_C: Tensor, n_sentences: int, sharpness: float) -> Tensor:
-    """- mean over sentences of sum_y Q(y) R(y), with Q(y) = p(y)^sharpness, normalised over a sentence's candidates.
+    """- mean over sentences of sum_y Q(y) R(y), with Q(y) ~ p(y)^sharpness normalised over a sentence's candidates.
 
-    log_pi_C: log-probabilities of whole candidates. sentences_C: whose translation each of them is.
+    log_pi_C: log-probabilities of whole candidates. sentences_C: the sentence that each of them translates.
     """
     sharp_C = sharpness * log_pi_C
     highest_B = sharp_C.new_full((n_sentences,), -torch.inf).scatter_reduce(0, sentences_C, sharp_C.detach(), "amax")
@@ -173,9 +173,9 @@ def explained_variance(predicted_N: Tensor, realised_N: Tensor) -> Tensor:
 
 
 def ranking_accuracy(predicted_NA: Tensor, realised_NA: Tensor) -> Tensor:
-    """The share of pairs of a step's actions with different returns that Q orders correctly; a tie in Q counts half.
+    """The fraction of pairs of a step's actions, with different returns, that are ranked correctly; ties count half.
 
-    Actions whose return is unknown are nan in `realised`.
+    Actions whose return is unknown are NaN in `realised`.
     """
     pairs = torch.combinations(torch.arange(predicted_NA.size(1), device=predicted_NA.device)).unbind(1)
     predicted = predicted_NA[:, pairs[0]] - predicted_NA[:, pairs[1]]

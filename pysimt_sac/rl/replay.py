@@ -1,7 +1,7 @@
-"""The replay buffer: scored rollouts, a ring of whole batches, sampled uniformly.
+"""The replay buffer: a ring buffer of scored rollouts, in whole batches, sampled uniformly.
 
-Everything is in host memory, in small types. `state_dict` holds tensors and plain values only, few of them however many
-entries there are, so that it can be saved often.
+Everything is kept in host memory, in small types. `state_dict` holds only tensors and plain values, and few of them
+however full the buffer is, so that it can be saved often.
 """
 
 import dataclasses
@@ -25,8 +25,8 @@ IN_USE = {torch.int32: torch.int64}
 class Branches(NamedTuple):
     """M branched states of a batch, and up to K words of each.
 
-    times_M, sentences_M: which states. rewards_MK: r(s,a), of the word itself, if it is known. returns_MK: Q(s,a), of
-    the word and its continuation, undiscounted.
+    times_M, sentences_M: time step and sentence of each state. rewards_MK: r(s,a) of the word itself, if known.
+    returns_MK: Q(s,a), the undiscounted return of the word and its continuation.
     """
 
     times_M: Tensor
@@ -38,40 +38,40 @@ class Branches(NamedTuple):
 
     @property
     def support(self) -> Support:
-        """The words as a policy's support."""
+        """The words as a support."""
         return Support(self.words_MK, self.valid_MK)
 
     def positions_M(self, n_sentences: int) -> Tensor:
-        """Where the states are in a flattened (T, B) array."""
+        """Return the positions of the states in a flattened (T, B) array."""
         return self.times_M * n_sentences + self.sentences_M
 
     def rows_M(self, steps: Steps) -> Tensor:
-        """Where the states are in the flat order of a batch's steps."""
+        """Return the indices of the states in the flat order of a batch's steps."""
         return steps.rows_of(self.positions_M(steps.shape[1]))
 
     def mask_N(self, steps: Steps) -> Tensor:
-        """Which of a batch's steps are branched."""
+        """Return which of a batch's steps are branched."""
         mask_N = torch.zeros(len(steps), dtype=torch.bool, device=self.times_M.device)
         mask_N[self.rows_M(steps)] = True
         return mask_N
 
     @property
     def order_M(self) -> Tensor:
-        """By what the states are sorted."""
+        """The sort key of the states."""
         return order_of_branches(self.sentences_M)
 
     def overwrite(self, q_INA: Tensor, steps: Steps) -> None:
-        """Replace Q of the branched states by their words' returns, in place."""
+        """Replace Q of the branched states by the returns of their words, in place."""
         q_INA[:, self.rows_M(steps)] = self.returns_MK
 
 
 def order_of_branches(sentences_M: Tensor) -> Tensor:
-    """Whether a state is its sentence's first branched one (0), its second (1), and so on."""
+    """Return whether a state is the first branched one of its sentence (0), the second (1), and so on."""
     return (sentences_M.unsqueeze(1) == sentences_M).tril(-1).sum(1)
 
 
 class Choices(NamedTuple):
-    """The likeliest words of every state of a path: log pi of the behaviour policy, and r(s,a), which is known."""
+    """The likeliest words of every state of a path: log pi under the behaviour policy, and the known rewards r(s,a)."""
 
     words_TBK: Tensor
     log_pi_TBK: Tensor
@@ -82,10 +82,10 @@ class Choices(NamedTuple):
 class Experience:
     """A scored rollout of a batch.
 
-    source_SB, reference_RB: as in the batch. words_TB: the rollout, `<bos> ... <eos>`, one row more than it has steps.
-    potentials_TB: R_t at every step, R_T after the end. scale_B: what rewards are multiplied by.
-    z_TB: the words' random labels, where a reward learns them. learned_TB: such rewards' part of the potentials.
-    branches, choices: of branched rollouts. global_batch_size: if sharded, of all ranks.
+    source_SB, reference_RB: as in the batch. words_TB: the rollout, `<bos> ... <eos>`, with one more row than steps.
+    potentials_TB: R_t at every step, R_T after the end. scale_B: the reward scale c.
+    z_TB: random labels of the words, for rewards that learn them. learned_TB: the share of such rewards in the
+    potentials. branches, choices: of branched rollouts. global_batch_size: over all ranks, if sharded.
     """
 
     source_SB: Tensor
@@ -107,7 +107,7 @@ class Experience:
 
     @property
     def lengths_B(self) -> Tensor:
-        """The rollouts' lengths, `<bos>` and `<eos>` counted."""
+        """The lengths of the rollouts, including `<bos>` and `<eos>`."""
         return self.words_TB.ne(PAD).sum(0)
 
     @property
@@ -126,22 +126,22 @@ class Experience:
         return self.scale_B * self.potentials_TB[-1]
 
     def select(self, columns: Tensor) -> "Experience":
-        """Some of the hypotheses, which must not be branched."""
+        """Return some of the hypotheses, which must not be branched."""
         assert self.branches is None
         return self.replaced(
             {name: value.index_select(-1, columns.to(value.device)) for name, value in self.tensors().items()}
         )
 
     def batch(self, source: str, target: str) -> Batch:
-        """The sentence pairs it came from, with the names of their sides."""
+        """Return its sentence pairs as a batch with these names of the two sides."""
         return Batch({source: self.source_SB, target: self.reference_RB})
 
     def to(self, device: torch.device) -> "Experience":
-        """The same on another device."""
+        """Return the experience on another device."""
         return self.replaced({name: value.to(device) for name, value in self.tensors().items()})
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that is not a plain value."""
+        """Return all tensors by name, those of branches and choices as `PART.NAME`."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         for part in PARTS:
             if values[part] is not None:
@@ -149,11 +149,11 @@ class Experience:
         return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
     def replaced(self, tensors: Mapping[str, Tensor]) -> "Experience":
-        """The same with other tensors, named as in `tensors`."""
+        """Return the experience with other tensors, named as in `tensors`."""
         return dataclasses.replace(self, **assemble(tensors))
 
     def converted(self, types: dict[torch.dtype, torch.dtype]) -> "Experience":
-        """A copy with other number types, in host memory and detached from everything."""
+        """Return a detached copy in host memory, with tensor types converted."""
         tensors = {name: value.detach() for name, value in self.tensors().items()}
         return self.replaced(
             {name: value.to("cpu", types.get(value.dtype, value.dtype), copy=True) for name, value in tensors.items()}
@@ -164,7 +164,7 @@ PARTS: dict[str, type[Branches] | type[Choices]] = {"branches": Branches, "choic
 
 
 def assemble(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The fields of an experience from the names of `Experience.tensors`."""
+    """Return the fields of an experience from tensors named as in `Experience.tensors`."""
     fields: dict[str, Any] = {name: value for name, value in tensors.items() if "." not in name}
     for part, kind in PARTS.items():
         own = {name.partition(".")[2]: value for name, value in tensors.items() if name.startswith(f"{part}.")}
@@ -183,25 +183,25 @@ def bytes_needed(
     n_words: int = 0,
     n_states: int = 0,
 ) -> int:
-    """The most memory that `size` batches take, if no sentence is longer than that.
+    """Return the maximum memory of `size` batches, in bytes, for sentences up to these lengths.
 
-    n_words, n_states: likeliest words of every step, and branched states of every sentence, in branched rollouts.
+    n_words, n_states: likeliest words per step and branched states per sentence, in branched rollouts.
     """
     per_step = 4 + 4 + (8 if labels else 0)  # word, potential; label and the learned part of the potential
     per_step += n_words * (4 + 4 + 4)  # word, log pi, reward
-    per_state = 4 + 4 + n_words * (4 + 1 + 4 + 4)  # where it is; word, whether it is one, reward, return
+    per_state = 4 + 4 + n_words * (4 + 1 + 4 + 4)  # time, sentence; word, valid flag, reward, return
     per_sentence = 4 * (source_length + reference_length) + 4 + per_step * rollout_steps + 4 + per_state * n_states
     return size * batch_size * per_sentence
 
 
-# Sharded experience. Behind a sentence's last step these fields keep its value there; of the
-# likeliest words' probabilities there are none; all others are 0.
+# Padding of sharded experience: after a sentence's last step, these fields repeat the last value,
+# log-probabilities of the likeliest words are -inf, and all others are 0.
 KEEP_LAST = ("potentials_TB", "learned_TB")
 NO_WORD = {"choices.log_pi_TBK": -torch.inf}
 
 
 def gather_entries(entries: list[Experience]) -> list[Experience]:
-    """The experiences of all ranks, joined, on rank 0; none on the others."""
+    """Join the experiences of all ranks on rank 0; return none on the others."""
     if world.size == 1:
         return entries
     parts = world.gather_on_main([entry.tensors() for entry in entries if entry.global_batch_size])
@@ -214,7 +214,7 @@ def gather_entries(entries: list[Experience]) -> list[Experience]:
 
 
 def join_shards(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The sentences of all shards side by side, padded to the longest."""
+    """Concatenate the sentences of all shards, padded to the longest."""
     sizes = [part["scale_B"].numel() for part in parts]
     joined = {name: join_field(name, [part[name] for part in parts]) for name in parts[0]}
     if "branches.sentences_M" in joined:
@@ -228,7 +228,7 @@ def join_shards(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def join_field(name: str, values: list[Tensor]) -> Tensor:
-    """One field of all shards."""
+    """Join one field of all shards."""
     if name.startswith("branches.") or values[0].dim() == 1:
         return torch.cat(values)
     longest = max(map(len, values))
@@ -241,7 +241,7 @@ def join_field(name: str, values: list[Tensor]) -> Tensor:
 
 
 def local_shard(experience: Experience) -> Experience:
-    """This rank's sentences of an experience."""
+    """Return this rank's sentences of an experience."""
     if not world.can_shard(experience.size):
         return experience
     own, tensors = world.local_slice(experience.size), experience.tensors()
@@ -260,12 +260,12 @@ def local_shard(experience: Experience) -> Experience:
 
 
 class ReplayBuffer:
-    """The last `size` experiences, with a random state of its own."""
+    """The last `size` experiences; it has its own random state."""
 
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
         self.entries: list[Experience] = []
-        self.position = 0  # where the next one goes, once the ring is full
+        self.position = 0  # of the next entry to overwrite, once the buffer is full
         self.generator = torch.Generator().manual_seed(seed)
 
     def __len__(self) -> int:
@@ -274,12 +274,12 @@ class ReplayBuffer:
     def describe_size(
         self, batch_size: int, longest: int, labels: bool = False, n_words: int = 0, n_states: int = 0
     ) -> str:
-        """How much memory the full buffer takes; labels: of words, for rewards that learn; the rest as above."""
+        """Describe the memory of the full buffer; labels: whether words are labelled; see `bytes_needed`."""
         most = bytes_needed(self.size, batch_size, longest, longest, longest, labels, n_words, n_states)
         return f"Replay buffer: at most {most / 1e6:.0f} MB, if sentences have up to {longest} words"
 
     def add(self, experience: Experience) -> None:
-        """Store an experience, in place of the oldest if the buffer is full."""
+        """Store an experience; overwrite the oldest if the buffer is full."""
         stored = experience.converted(STORED_AS)
         if len(self.entries) < self.size:
             self.entries.append(stored)
@@ -288,18 +288,18 @@ class ReplayBuffer:
         self.position = (self.position + 1) % self.size
 
     def sample(self) -> Experience:
-        """One of the stored experiences, uniformly; what follows (`World.sharded`) is about it."""
+        """Sample a stored experience uniformly; until the next batch, `World.sharded` refers to it."""
         place = int(torch.randint(len(self.entries), (), generator=self.generator))
         world.global_batch_size = self.entries[place].global_batch_size
         return self.entries[place].converted(IN_USE)
 
     def metrics(self, update: int) -> dict[str, float]:
-        """How full the buffer is, and how many updates ago its experiences were collected on average."""
+        """Return how full the buffer is, and the mean age of its experiences in updates."""
         ages = [update - entry.created_at_update for entry in self.entries]
         return {"replay_fill": len(self) / self.size, "replay_age": sum(ages) / max(1, len(ages))}
 
     def state_dict(self) -> dict[str, Any]:
-        """All entries of all ranks, by field: their numbers in one row, and their shapes."""
+        """Return the entries of all ranks, by field: all values concatenated, and their shapes."""
         entries = gather_entries(self.entries)
         fields: dict[str, Any] = {}
         for name in entries[0].tensors() if entries else ():
@@ -314,7 +314,7 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore it, each rank its shard."""
+        """Restore the state; each rank keeps its shard."""
         columns = {}
         for name, field in state["fields"].items():
             sizes = [torch.Size(shape).numel() for shape in field["shapes"]]

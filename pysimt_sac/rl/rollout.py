@@ -1,8 +1,8 @@
-"""Rollouts, and the layout of everything that is computed per step.
+"""Rollouts, and the layout of per-step values.
 
-A rollout has the layout of a batch's target side, `<bos> ... <eos>`, so that an actor can score all of its steps again
-in one pass, with gradient. What belongs to steps is kept flat: real steps only, N of them, by time and then by
-sentence. No padding can enter a mean, and no loss needs a mask; `Steps` knows which step follows which.
+A rollout has the layout of a batch's target side, `<bos> ... <eos>`, so that an actor can rescore all its steps in one
+pass, with gradient. Per-step values are kept flat: the N real steps only, sorted by time, then by sentence. So padding
+cannot enter a mean, and no loss needs a mask; `Steps` maps each step to the next one of its sentence.
 """
 
 import functools
@@ -22,7 +22,7 @@ from pysimt_sac.engine.network.stepper import Stepper
 class Rollout(NamedTuple):
     """Hypotheses `<bos> ... <eos>`, then `<pad>`; without `<eos>` where truncated.
 
-    lengths_B: with `<bos>` and `<eos>`, in host memory.
+    lengths_B: including `<bos>` and `<eos>`, in host memory.
     """
 
     words_TB: Tensor
@@ -31,11 +31,11 @@ class Rollout(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """The real steps of a batch of sequences `<bos> ... <eos>`; T steps of the longest, B sentences.
+    """The real steps of a batch of sequences `<bos> ... <eos>`; shape: T steps of the longest, B sentences.
 
-    positions_N: where each step is in a flattened (T, B) array. next_N: where in the flat order the same sentence's
-    next step is, or N if it has none. ends_N: whether it has none. times_N: 0 for a sentence's first step.
-    sentences_N: whose step it is.
+    positions_N: position of each step in a flattened (T, B) array. next_N: index in the flat order of the sentence's
+    next step, or N after the last. ends_N: whether the step is its sentence's last. times_N: time, 0 for the first
+    step. sentences_N: sentence of the step.
     """
 
     shape: tuple[int, int]
@@ -47,10 +47,10 @@ class Steps:
 
     @classmethod
     def of(cls, lengths_B: Tensor, device: torch.device | str = "cpu") -> "Steps":
-        """From the sequences' lengths, `<bos>` counted, in host memory, where all of it is computed."""
+        """Build from the sequences' lengths, including `<bos>`, in host memory; everything is computed there."""
         n_steps_B = lengths_B - 1
         longest = int(n_steps_B.max())
-        real_TB = torch.arange(longest + 1).unsqueeze(1) < n_steps_B  # one row more, so that there is always a next
+        real_TB = torch.arange(longest + 1).unsqueeze(1) < n_steps_B  # one more row, so that a next always exists
         positions_N = real_TB.flatten().nonzero().squeeze(1)
         number_TB = real_TB.flatten().cumsum(0).view_as(real_TB) - 1
         number_TB[~real_TB] = len(positions_N)
@@ -63,31 +63,31 @@ class Steps:
         return len(self.positions_N)
 
     def flatten(self, values_TB: Tensor) -> Tensor:
-        """The real steps of a padded array."""
+        """Return the real steps of a padded array."""
         return values_TB.flatten(0, 1).index_select(0, self.positions_N)
 
     def pad(self, values_N: Tensor) -> Tensor:
-        """The padded array (T, B), zero where there is no step."""
+        """Return the padded array (T, B), zero where there is no step."""
         padded = values_N.new_zeros(self.shape[0] * self.shape[1])
         return padded.index_copy(0, self.positions_N, values_N).view(self.shape)
 
     def following(self, values_N: Tensor) -> Tensor:
-        """At every step the value of the same sentence's next step; zero after the last."""
+        """Return, for every step, the value of its sentence's next step; zero for the last."""
         return torch.cat((values_N, values_N.new_zeros(1))).index_select(0, self.next_N)
 
     def rows_of(self, positions_M: Tensor) -> Tensor:
-        """Where some positions of a flattened (T, B) array are in the flat order."""
+        """Return the indices in the flat order of positions in a flattened (T, B) array."""
         return torch.searchsorted(self.positions_N, positions_M)
 
     def of_sentences(self, values_B: Tensor) -> Tensor:
-        """At every step the value of its sentence."""
+        """Return, for every step, the value of its sentence."""
         return values_B.index_select(0, self.sentences_N)
 
 
 class Trace:
-    """What a rollout records at every step: the k likeliest words, their log pi, and the decoder's state.
+    """A record of every step of a rollout: the k likeliest words, their log pi, and the decoder state.
 
-    It is what branches are made from (`rl.branching`). words_TBK is `<pad>` where there was no step.
+    Branches start from it (`rl.branching`). words_TBK is `<pad>` where there was no step.
     """
 
     def __init__(self, k: int, n_steps: int, n_sentences: int, device: torch.device) -> None:
@@ -97,7 +97,7 @@ class Trace:
         self.states_TBH: Tensor | None = None
 
     def record(self, step: int, sentences: Tensor, log_p_BV: Tensor, states_BH: Tensor) -> None:
-        """One step of the sentences that are still open."""
+        """Record one step of the unfinished sentences."""
         log_p_BK, words_BK = log_p_BV.topk(self.k, dim=-1)
         self.words_TBK[step, sentences] = words_BK
         self.log_pi_TBK[step, sentences] = (log_p_BK - log_p_BV.logsumexp(-1, keepdim=True)).float()
@@ -107,12 +107,12 @@ class Trace:
 
 
 def step_limits(reference_lengths_B: Tensor, longest: int, more: int = 10) -> Tensor:
-    """The most steps of each rollout: min(|ref| + more, longest); lengths with `<bos>` and `<eos>`, |ref| without."""
+    """Return the step limits, min(|ref| + more, longest); given lengths include `<bos>` and `<eos>`, |ref| does not."""
     return (reference_lengths_B - 2 + more).clamp(1, longest)
 
 
 def repeat_batch(batch: Batch, times: int) -> Batch:
-    """Every sentence several times, side by side."""
+    """Repeat every sentence; the copies are adjacent."""
     if times == 1:
         return batch
     indices = [index for index in batch.indices for _ in range(times)]
@@ -126,7 +126,7 @@ def draw_uniform(
     dtype: torch.dtype = torch.float32,
     order: Tensor | None = None,
 ) -> Tensor:
-    """Random numbers (T, B) between 0 and 1; order: see `World.global_rows`."""
+    """Draw uniform random numbers (T, B) in [0, 1); order: see `World.global_rows`."""
     make = functools.partial(torch.rand, generator=generator, dtype=dtype)
     return world.draw(make, n_steps, n_columns, order)
 
@@ -142,12 +142,12 @@ def roll_out(
     temperature: float = 1.0,
     order_B: Tensor | None = None,
 ) -> Rollout:
-    """Draw every word from the policy, renormalised without `<pad>` and `<bos>`, for at most `limits` steps.
+    """Sample every word from the policy, renormalised without `<pad>` and `<bos>`, for at most `limits_B` steps.
 
-    generator: on the CPU; it is asked for the same amount of random numbers whatever is drawn, and sentences that
-    have ended leave the computation. None: greedy. forced_TB: words to take instead where they are not `<pad>`.
-    first_B: the words in front, `<bos>` by default. trace: records the rollout. temperature: below 1 sharpens.
-    order_B: of the hypotheses, see `World.global_rows`.
+    Finished sentences leave the computation. generator: on the CPU; the number of its draws does not depend on the
+    samples; None: decode greedily. forced_TB: words to take instead where they are not `<pad>`. first_B: initial words,
+    `<bos>` by default. trace: records the rollout. temperature: below 1 sharpens the policy. order_B: of the
+    hypotheses, see `World.global_rows`.
     """
     size, longest, device = len(limits_B), int(limits_B.max()), stepper.device
     draws_TB = draw_uniform(generator, longest, size, torch.float64, order_B).to(device) if generator else None

@@ -1,4 +1,4 @@
-"""What an algorithm is built from: the actor, and the run's configuration."""
+"""The inputs of an algorithm: the actor and the run's configuration."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class ActorOptions:
-    """The keys of `[model]` that all algorithms have."""
+    """The `[model]` keys shared by all algorithms."""
 
     actor_warmup: int = option(0, "updates over which the actor's learning rate rises to its full value", minimum=0)
 
 
 @dataclasses.dataclass(frozen=True)
 class RLOptions:
-    """The keys of `[model]` that all reinforcement-learning models have."""
+    """The `[model]` keys shared by all reinforcement-learning models."""
 
     lambda_rl: float = option(1.0, "weight of the reinforcement loss", minimum=0)
     lambda_mle: float = option(0.1, "weight of the references' negative log-likelihood beside it", minimum=0)
@@ -37,18 +37,18 @@ RL_OPTIONS = (ActorOptions, RLOptions)
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """What an algorithm is built from."""
+    """The inputs that an algorithm is built from."""
 
     actor: Actor
     section: Mapping[str, Any]  # `[model]` of the configuration
     filename: str  # of the configuration
     seed: int
     batch_size: int
-    filters: FilterChain  # of validation: from the units that the model writes to words
+    filters: FilterChain  # those of validation, which turn the model's units into words
     log: Callable[[str], None]
 
     def read(self, options: type[T]) -> T:
-        """Read one of the option classes from `[model]`."""
+        """Read the options of a class from `[model]`."""
         return read_section(options, self.section, self.where)
 
     @property

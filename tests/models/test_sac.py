@@ -50,7 +50,7 @@ def test_the_critics_are_examined_once_before_the_actor_follows_them(actor):
         assert len(lines(folder, "Gate: explained variance")) == (stop == 7)
     folder = train(toy, "sac", changes, "train.max_epochs:2")
     assert len(lines(folder, "Gate")) == 1
-    assert len(lines(folder, "NOT passed")) == len(lines(folder, "Warning: Q must order words better")) == 1
+    assert len(lines(folder, "NOT passed")) == len(lines(folder, "Warning: Q must rank words better")) == 1
     assert len(lines(folder, "Replay buffer: at most")) >= 1
 
 
@@ -136,7 +136,7 @@ def test_critics_that_are_not_there_are_asked_for(actor, pysimt):
     toy, changes = actor
     outcome = pysimt("train", "-C", toy.config, *changes, f"model.critics_from:{toy.folder}")
     assert outcome.status == 2
-    assert "no run with critics is there" in outcome.error
+    assert "there is no run with critics in this folder" in outcome.error
 
 
 @pytest.mark.parametrize("model_type", ["SACNMT", "ACNMT", "ERACNMT"])
@@ -251,7 +251,7 @@ def test_without_a_look_ahead_it_is_not(seed):
     ("words", "message"),
     [
         (("alpha:auto", "reward_scale:1/alpha"), "reward_scale: is not constant with alpha: auto"),
-        (("target_clip:True", "critic_target:mc"), "target_clip: only acts on bootstrapped targets"),
+        (("target_clip:True", "critic_target:mc"), "target_clip: only affects bootstrapped targets"),
     ],
 )
 def test_options_that_cannot_act_together_are_refused(toy, pysimt, words, message):

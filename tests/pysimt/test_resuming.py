@@ -94,7 +94,7 @@ def test_a_signal_ends_it_with_a_status_that_says_so(toy):
     script = DIE.replace("os._exit(9)", "os.kill(os.getpid(), 15)")
     done = start_python(script, "loop", "train_batch", "before", 15, *command, PYSIMT_SAC_HOST="pysimt")
     assert done.returncode == 128 + 15
-    assert "Stopped by SIGTERM; the same command goes on" in done.stderr.splitlines()[-1]
+    assert "Stopped by SIGTERM; the same command resumes" in done.stderr.splitlines()[-1]
     assert len(load_state(toy.folder / "runs/toy-stopped")[0]["progress"]["train_loss"]) == 1
 
 

@@ -141,7 +141,7 @@ def test_standard_input_is_translated_there_too(trained):
         ("embedded", ["-s", "val", "-o", "x", "-f", "bs-pysimt"], "this search is pysimt's own"),
         ("pysimt", ["-f", "bs-pysimt"], "translates whole splits only"),
         ("pysimt", ["-s", "vall", "-o", "x"], "unknown split 'vall'"),
-        ("pysimt", ["-s", "val", "-o", "x", "-d", "tpu"], "pysimt knows cpu and gpu"),
+        ("pysimt", ["-s", "val", "-o", "x", "-d", "tpu"], "pysimt supports cpu and gpu"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(trained, host, arguments, expected):

@@ -50,7 +50,7 @@ def test_scales():
     assert scale(10.0) == [10, 10]
     assert scale("1/alpha", alpha=0.01) == pytest.approx([100, 100])
     for alpha in (0.0, math.nan):
-        with pytest.raises(UserError, match="inverse of alpha"):
+        with pytest.raises(UserError, match="1/alpha is undefined"):
             scale("1/alpha", alpha=alpha)
 
 
@@ -185,7 +185,7 @@ def test_the_users_own_reward_is_a_function_in_a_file(tmp_path, registry):
     ("answer", "message"),
     [
         ([1.0], "for 1 sentences, not 2"),
-        ([[0.0], [0.0, 1.0]], "with 1 numbers for a sentence of 3 steps"),
+        ([[0.0], [0.0, 1.0]], "returned 1 numbers for a sentence of 3 steps"),
         ([math.nan, 1.0], "not a finite number"),
         (np.zeros((2, 2)), r"\(2, 2\), not \(steps, sentences\) = \(3, 2\)"),
     ],

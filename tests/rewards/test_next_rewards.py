@@ -202,7 +202,7 @@ def test_with_permuted_references_it_is_another_sentences_reward_function(unit):
 
 def test_rewards_that_learn_are_refused():
     translations, candidates, limits = random_batch(2, 2, seed=5)
-    with pytest.raises(UserError, match="unsup learns from what is sampled"):
+    with pytest.raises(UserError, match="unsup learns from sampled words"):
         make("bleu,unsup", "piece").next_rewards(translations, candidates, limits)
 
 

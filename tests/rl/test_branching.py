@@ -351,7 +351,7 @@ def test_without_branches_a_path_and_its_known_rewards_are_left(options):
 
 
 def test_rewards_that_learn_are_refused():
-    with pytest.raises(UserError, match="cannot say what other words would earn"):
+    with pytest.raises(UserError, match="cannot tell what other words would earn"):
         collect(make(reward="bleu:0.5,unsup:0.5"))
 
 

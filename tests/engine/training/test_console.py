@@ -172,6 +172,6 @@ def test_a_warm_up_without_the_actor_says_so(toy, pysimt):
         "train.max_epochs:1",
     ]
     told = pysimt("train", "-C", toy.config, train_actor(toy), *words).err
-    assert "Now learning: what the reward is made of, not yet the actor" in told
+    assert "Now learning: the reward, not yet the actor" in told
     assert "  label acc.    by chance" in told
     assert "Now learning: actor\n" in told
