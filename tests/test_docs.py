@@ -134,4 +134,4 @@ def test_the_site_has_all_pages_and_needs_no_network(tmp_path):
         assert not re.search(r'<(script|link|img)[^>]*(src|href)="https?:', text), path
         for link in re.findall(r'(?:src|href)="([^"#?:]+)[^":]*"', text):
             assert (path.parent / link).exists(), (path.name, link)
-    assert "Translate sentences, in their order" in (tmp_path / "site/reference.html").read_text(encoding="utf-8")
+    assert "Translate sentences, in order" in (tmp_path / "site/reference.html").read_text(encoding="utf-8")

@@ -100,7 +100,7 @@ class Model:
         """
         check_texts(texts, "texts")
         options = SearchOptions("bs" if beam > 1 else "gs", beam, n_best=n_best > 1, **search)
-        check_numbers(beam=beam, n_best=n_best, max_len=options.max_len, batch_size=options.batch_size)
+        check_search(beam=beam, n_best=n_best, max_len=options.max_len, batch_size=options.batch_size)
         if not 0 <= options.lp_alpha < LARGEST:
             raise UserError(f"{options.lp_alpha} must be 0 or more, and within reason", "lp_alpha")
         translator = Translator(self.network, options, self.device, plain=self.plain if raw else None)
@@ -118,6 +118,7 @@ class Model:
         """
         check_texts(sources, "sources")
         check_texts(targets, "targets")
+        check_numbers(batch_size=batch_size)
         if len(sources) != len(targets):
             raise UserError(f"{len(sources)} and {len(targets)}", "sources, targets", NO_TARGETS)
         if not sources:
@@ -148,6 +149,11 @@ def check_numbers(**numbers: int) -> None:
     for name, number in numbers.items():
         if not 0 < number < LARGEST:
             raise UserError(f"{number} must be more than 0, and within reason", name)
+
+
+def check_search(**numbers: int) -> None:
+    """Refuse settings of the search that are out of range."""
+    check_numbers(**numbers)
     if numbers["beam"] > LARGEST_BEAM:
         raise UserError(f"{numbers['beam']} must be at most {LARGEST_BEAM}", "beam", USUAL_BEAM)
     if numbers["n_best"] > numbers["beam"]:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.statistics import Figure, mean_of, share_of
 from pysimt_sac.errors import UserError
@@ -130,7 +131,8 @@ class SACUnsup(Algorithm):
         self.metrics |= {"return": mean_of(returns_N), "entropy": mean_of(entropy_N.detach())}
         log_pi_N = log_pi_NV.gather(1, taken_N1).squeeze(1)
         bonus = self.options.alpha * world.mean(entropy_N)
-        return losses.reinforce_loss(log_pi_N, advantages_N, len(steps)) - bonus
+        n_words = int(experience.reference_RB[1:].ne(PAD).sum())
+        return losses.reinforce_loss(log_pi_N, advantages_N, n_words) - bonus
 
     def report(self, update: int) -> dict[str, float]:
         """Return the metrics of the rollouts, of the last update, and of the replay buffer."""

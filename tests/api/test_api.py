@@ -131,6 +131,7 @@ def test_scores_agree_with_the_beams(model):
         (lambda model: model.translate(["a"], n_best=7), "n_best: 7 is more than the beam size of 6"),
         (lambda model: model.translate(["a"], lp_alpha=-1), "lp_alpha: -1 must be 0 or more"),
         (lambda model: model.translate(["a"], batch_size=0), "batch_size: 0 must be more than 0"),
+        (lambda model: model.score(["a"], ["b"], batch_size=0), "batch_size: 0 must be more than 0"),
         (lambda model: model.score(["a"], []), "sources, targets: 1 and 0"),
         (lambda model: pysimt_sac.load("nowhere.ckpt"), "nowhere.ckpt: no such checkpoint"),
         (lambda model: pysimt_sac.load(model.path, prepare="nowhere"), "nowhere: no such folder"),

@@ -71,6 +71,19 @@ def test_the_reward_reaches_the_actor_and_the_discriminator_does_not(options):
         assert all(map(torch.equal, before, discriminator.network.parameters()))
 
 
+def test_returns_are_divided_by_the_words_of_the_references(monkeypatch):
+    """The number of sampled words depends on the policy: the gradient would not be that of the expected return."""
+    model, batch = model_after(oracle="return", buffer_size=1)
+    reference_RB = batch["trg"]
+    batch["trg"] = torch.cat([reference_RB[:2], reference_RB[1:]])  # one word more than is sampled
+    divisors, whole = [], losses.reinforce_loss
+    monkeypatch.setattr(losses, "reinforce_loss", lambda *words: divisors.append(words[-1]) or whole(*words))
+    algorithm = model.session.algorithm
+    n_sampled = algorithm.update(batch, 2, 1).n_items
+    assert divisors == [int((reference_RB[1:] > 0).sum()) + batch.size]
+    assert divisors != [n_sampled]
+
+
 def test_during_its_warm_up_the_discriminator_learns_and_the_actor_does_not_move():
     """From labels that stay the same, so that there is something to learn: new ones are drawn for every rollout."""
     options = {"discriminator_warmup": 60, "discriminator_lr": 0.01, "health_freq": 1}
