@@ -87,7 +87,7 @@ def test_pretrained_weights_and_frozen_layers_are_tried(toy, pysimt):
     assert "of them trained" in told
     outcome = pysimt(*words, "model.dec_dim:17")
     assert outcome.status == 2
-    assert "has another size" in outcome.error
+    assert "has a different size" in outcome.error
 
 
 # Every stage is tried
