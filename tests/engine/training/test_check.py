@@ -82,7 +82,7 @@ def test_pretrained_weights_and_frozen_layers_are_tried(toy, pysimt):
     (path,) = toy.run_folder.glob("*-final.ckpt")
     words = ["train", "-C", toy.config, "-s", "next", "--check", f"train.pretrained_file:{path}"]
     told = pysimt(*words, "train.freeze_layers:enc").err
-    assert re.search(r"Took (\d+) of \1 weights from", told)
+    assert re.search(r"Loaded (\d+) of \1 weights from", told)
     assert "Froze encoders.src.emb.weight" in told
     assert "of them trained" in told
     outcome = pysimt(*words, "model.dec_dim:17")
