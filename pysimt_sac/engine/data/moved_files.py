@@ -69,7 +69,7 @@ def find_under(folder: Path, path: str | PurePath) -> Path | None:
 
 
 def relocated(options: Mapping[str, Any], folder: Path) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the files of `[data]` and `[vocabulary]` found below a folder, by section, key and side (or "")."""
+    """Return the files of `[data]` and `[vocabulary]` found below a folder, by section, key and side, if any."""
     if kind_of(folder) != "folder":
         raise UserError("no such folder", folder, "name the folder that the data is in now")
     found: dict[str, dict[str, dict[str, str]]] = {"data": {}, "vocabulary": {}}

@@ -144,7 +144,7 @@ def test_more_than_a_hundred_mistakes_are_known():
         (["-d", "cuda:7"], "GPU"),
         (["-d", "3gpu"], "asks for 3 GPUs"),
         (["-d", ""], "unknown device ''"),
-        (["-s", "../elsewhere"], "'../elsewhere' is not a part of a file's name"),
+        (["-s", "../elsewhere"], "'../elsewhere' cannot be part of a file name"),
         (["--rubbish"], "unrecognized arguments"),
     ],
 )
