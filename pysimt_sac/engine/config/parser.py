@@ -141,7 +141,7 @@ def plugin_modules(options: Options) -> tuple[str, ...]:
 def find_model(name: str, where: str) -> Any:
     """Return the model class of that name."""
     if name in ONLY_IN_PYSIMT:
-        todo = "install pysimt beside this package to use it, or choose SimultaneousNMT"
+        todo = "install pysimt alongside this package to use it, or choose SimultaneousNMT"
         raise UserError(f"{name} ({ONLY_IN_PYSIMT[name]}) is offered only by pysimt itself", where, todo)
     if not name:
         raise UserError("no model is named", where, "e.g. model_type: SimultaneousNMT")

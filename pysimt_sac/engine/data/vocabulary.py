@@ -42,7 +42,7 @@ class Vocabulary:
         entries = [parse_entry(token, value, path) for token, value in pairs]
         if short_list:
             if short_list <= len(SPECIAL_TOKENS):
-                what = f"{short_list} leaves no word beside the {len(SPECIAL_TOKENS)} special tokens"
+                what = f"{short_list} leaves no word besides the {len(SPECIAL_TOKENS)} special tokens"
                 raise UserError(what, "[model] short_list", "0 keeps all words")
             entries = entries[:short_list]
         check_entries(entries, path)

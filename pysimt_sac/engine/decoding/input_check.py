@@ -13,7 +13,7 @@ from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 TOLERATED = 0.05  # share of unknown words that never causes a warning ...
 TIMES = 3  # ... nor does this many times the expected share
-CHANCE = 0.01  # warn if at least so many unknown words are less probable than this under the tolerated share
+CHANCE = 0.01  # warn if so many unknown words have a lower probability under the tolerated share
 RARE = 5  # vocabularies leave out words that occur less often, and rarely others
 REMARKABLE = 0.01  # share of words with upper case, or with trailing punctuation
 PUNCTUATION = ".,!?;:"

@@ -89,7 +89,7 @@ def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence
 
 
 def find_model_class(checkpoint: Checkpoint, options: Options, overrides: Sequence[str]) -> Any:
-    """Return the class of a checkpoint's model. Python files are run only if the user names them."""
+    """Return a checkpoint's model class. Python files are run if the user names them, not if the checkpoint does."""
     files, where = plugin_modules(options), f"{checkpoint.path} model_type"
     name = str(options.train.get("model_type", ""))
     if any(word.startswith("model.plugin_modules:") for word in overrides):

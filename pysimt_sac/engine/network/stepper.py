@@ -111,7 +111,7 @@ class EngineStepper:
         return log_p_BKV[..., : self.output.size]
 
     def likeliest(self, words_B: Tensor) -> Tensor:
-        """Return the likeliest next word of one hypothesis per sentence, the first if tied; unnormalised only."""
+        """Return the likeliest next word of one hypothesis per sentence, the first if tied. Needs `normalise=False`."""
         assert not self.normalise
         logits_PBX = self.output(self.readout(words_B.unsqueeze(1)))
         if logits_PBX.is_cuda:

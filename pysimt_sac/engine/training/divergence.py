@@ -35,7 +35,7 @@ def watch_training(progress: Progress, loss: float) -> str:
 
 
 def is_lost(results: list[Metric], progress: Progress, n_words: int) -> bool:
-    """Return whether a validation's loss shows that the model is lost, whatever its other scores are."""
+    """Return whether a validation's loss shows that the model has diverged, whatever its other scores are."""
     loss = next((metric.score for metric in results if metric.name == "LOSS"), 0.0)
     best, guessing = progress.best.get("LOSS"), math.log(n_words)
     many_times = best is not None and loss > LOST * best.score and loss > guessing

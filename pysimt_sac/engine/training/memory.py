@@ -31,7 +31,7 @@ class TrainingMemory:
 
 
 def in_units(n_bytes: float) -> str:
-    """Format a number of bytes for people."""
+    """Format a number of bytes in readable units."""
     for unit in ("bytes", "KB", "MB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"

@@ -66,7 +66,7 @@ def seconds_left(progress: Progress, n_left: int) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """Format a duration for people."""
+    """Format a duration in readable units."""
     minutes, hours = round(seconds / 60), round(seconds / 3600)
     if seconds < 99.5:
         return f"{seconds:.0f} s"

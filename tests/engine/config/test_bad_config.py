@@ -66,7 +66,7 @@ OVERRIDES = [
     ("model.dropout_emb:-0.1", "must be at least 0"),
     ("model.att_temp:0", "must be more than 0"),
     ("model.max_len:1", "must be at least 2"),
-    ("model.short_list:3", "leaves no word beside the 4 special tokens"),
+    ("model.short_list:3", "leaves no word besides the 4 special tokens"),
     ("model.emb_dim:1000000000000", "cannot build the network: out of memory"),
     ("model.emb_dim:1000000000000000000", "cannot build the network"),
     ("model.dec_dim:1000000000", "cannot build the network"),
