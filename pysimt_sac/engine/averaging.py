@@ -1,4 +1,4 @@
-"""One checkpoint whose weights are the mean of several others'."""
+"""Checkpoint averaging: one checkpoint with the mean weights of several."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,17 +14,17 @@ from pysimt_sac.files import require_file
 
 
 def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
-    """Write the mean of some checkpoints' weights; everything else is the first one's.
+    """Write a checkpoint with the mean weights of several; everything else comes from the first.
 
-    All are read at once: they are small, and the mean is taken in 64 bits.
+    All are loaded at once, since they are small; the mean is computed in float64.
     """
     if len(paths) < 2:
-        raise UserError("one checkpoint alone has no average", paths[0], "give two or more")
+        raise UserError("cannot average a single checkpoint", paths[0], "give two or more")
     for path in paths:
         if require_file(path, "checkpoint").resolve() == out.resolve():
-            raise UserError("is to be averaged, and would be overwritten", out, "give -o another name")
+            raise UserError("is one of the inputs and would be overwritten", out, "give -o another name")
     if len({path.resolve() for path in paths}) < len(paths):
-        raise UserError("the same checkpoint is given twice, perhaps once by its link", paths[0], "give each once")
+        raise UserError("the same checkpoint is given twice, perhaps once through a link", paths[0], "give each once")
     checkpoints = [load_checkpoint(path) for path in paths]
     first = checkpoints[0]
     for other in checkpoints[1:]:
@@ -44,23 +44,23 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
 
 
 def check_alike(first: Checkpoint, other: Checkpoint) -> None:
-    """Only weights of one network over the same words have a mean that makes sense."""
-    against = f"than in {first.path}"
+    """Refuse checkpoints whose networks or vocabularies differ: their mean would be meaningless."""
+    against = f"from {first.path}"
     for name in sorted(first.weights.keys() ^ other.weights.keys()):
-        raise UserError(f"has other weights {against}: {name} is in one of them only", other.path)
+        raise UserError(f"its weights differ {against}: {name} is in only one of them", other.path)
     for name, weight in first.weights.items():
         sizes = [tuple(found.shape) for found in (other.weights[name], weight)]
         if sizes[0] != sizes[1]:
-            raise UserError(f"{name} has another size {against}: {sizes[0]}, not {sizes[1]}", other.path)
+            raise UserError(f"{name} differs in size {against}: {sizes[0]}, not {sizes[1]}", other.path)
     words = [{side: vocab.tokens for side, vocab in each.vocabularies.items()} for each in (first, other)]
-    if not all(words):  # pysimt's name the files only
+    if not all(words):  # pysimt's checkpoints only name the files
         words = [plain(each.options["vocabulary"]) for each in (first, other)]
     if words[0] != words[1]:
-        raise UserError(f"has other vocabularies {against}", other.path, "average checkpoints of one vocabulary")
+        raise UserError(f"its vocabularies differ {against}", other.path, "average checkpoints of one vocabulary")
 
 
 def mean_weights(each: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of every weight; what is one weight under two names in all of them stays one."""
+    """Return the mean of every weight; weights tied in all checkpoints stay tied."""
     found: dict[tuple[int, ...], Tensor] = {}
     means = {}
     for name, weight in each[0].items():

@@ -1,9 +1,9 @@
 """The two artefacts on disk. Nothing else calls `torch.save` or `torch.load`.
 
-The **checkpoint** is what people share: weights, options, history, vocabularies, how to prepare text; pysimt reads
-ours, we read pysimt's.
-The **training state** is all that resuming needs; the one before it is kept until the new one is complete.
-Both are loaded without running any code that a file may bring along.
+The **checkpoint** is for sharing: weights, options, history, vocabularies, text preparation; pysimt reads ours, we
+read pysimt's.
+The **training state** is everything that resuming needs; the previous one is kept until the new one is complete.
+Both are loaded without executing any code in the file.
 """
 
 import contextlib
@@ -30,16 +30,16 @@ from pysimt_sac.files import atomic_write, require_file, sync_folder, why
 
 STATE_FILE = "train_state.pt"
 PREVIOUS_STATE_FILE = "train_state.previous.pt"
-PREPARATION = "preparation"  # in a checkpoint's history: where pysimt's own loop can write it, and nobody stumbles over
+PREPARATION = "preparation"  # a key of a checkpoint's history, where pysimt's loop can write it and readers ignore it
 
 
 def plain_dictionary(*_: Any) -> dict[str, Any]:
-    """Stands in for `defaultdict`, which torch does not know how to fill safely."""
+    """Stand in for `defaultdict`, which torch cannot unpickle safely."""
     return {}
 
 
-# The types in pysimt's checkpoints besides tensors and plain values, under each name they are pickled by; our Metric
-# stands in for pysimt's. `_local` is where Python 3.13 keeps its paths.
+# The types in pysimt's checkpoints besides tensors and plain values, under every name they are pickled by; our Metric
+# replaces pysimt's. `_local` is where Python 3.13 keeps its paths.
 ALLOWED_TYPES: list[Any] = [
     (pathlib.PurePosixPath, f"{module}.{name}")
     for module in ("pathlib", "pathlib._local")
@@ -54,7 +54,7 @@ ALLOWED_TYPES: list[Any] = [
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint holds."""
+    """The contents of a checkpoint."""
 
     path: Path
     options: dict[str, Any]
@@ -65,44 +65,44 @@ class Checkpoint:
 
     @property
     def preparation(self) -> TextPreparation | None:
-        """How the model's text was prepared, if that is known."""
+        """How the model's text was prepared, if known."""
         stored = self.history.get(PREPARATION)
         return None if stored is None else TextPreparation.from_state(stored, self.path)
 
 
 def load_safely(path: Path, what: str) -> Any:
-    """Load tensors and plain values; a file that needs anything else is refused, unexecuted."""
+    """Load tensors and plain values; refuse a file that needs anything else, without executing it."""
     require_file(path, what)
     try:
         check_whole(path, what)
         check_archive(path)
         with torch.serialization.safe_globals(ALLOWED_TYPES), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a foreign file is refused in one line, by us
+            warnings.simplefilter("ignore")  # a foreign file gets a one-line error of ours
             return torch.load(path, map_location="cpu", weights_only=True)
     except UserError:
         raise
-    except Exception as error:  # torch has no common type for "this is not such a file"
+    except Exception as error:  # torch has no common exception type for invalid files
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         if "Unsupported" in str(error) or "WeightsUnpickler" in str(error) or "weights_only" in str(error).lower():
             reason = "it holds objects that are not weights or plain values"
-        if isinstance(error, EOFError | struct.error):  # torch's oldest files end in the middle of something
+        if isinstance(error, EOFError | struct.error):  # a truncated file in torch's legacy format
             reason = "it is truncated"
         raise UserError(f"is not a {what}, or is damaged: {reason[:200]}", path) from error
 
 
 def check_whole(path: Path, what: str) -> None:
-    """Recognise what a full disk or a broken copy leaves behind: nothing, or an archive without its end."""
+    """Detect what a full disk or an interrupted copy leaves behind: an empty file, or an archive without its end."""
     with open(path, "rb") as stream:
         start = stream.read(4)
     todo = "copy it again, or use an earlier one"
     if not start:
-        raise UserError(f"is empty: no {what} was written, or copied, to its end", path, todo)
+        raise UserError(f"is empty: the {what} was not completely written or copied", path, todo)
     if start == b"PK\x03\x04" and not zipfile.is_zipfile(path):
         raise UserError(f"is truncated: the end of the {what} is missing", path, todo)
 
 
 def check_archive(path: Path) -> None:
-    """Compare the checksums that torch writes but does not read; its oldest files have none."""
+    """Verify the checksums that torch writes but does not check; its legacy format has none."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             broken = archive.testzip()
@@ -111,7 +111,7 @@ def check_archive(path: Path) -> None:
 
 
 def write_safely(path: Path, content: dict[str, Any]) -> None:
-    """`torch.save`, atomically; torch hides the reason why a file could not be written behind an error of its own."""
+    """Call `torch.save` atomically; raise the OSError that torch hides behind an error of its own."""
     with atomic_write(path, "wb") as stream:
         try:
             torch.save(content, stream)
@@ -123,7 +123,7 @@ def write_safely(path: Path, content: dict[str, Any]) -> None:
 def save_checkpoint(
     path: Path, model: Any, history: dict[str, Any], optimizer_state: dict[str, Any] | None = None
 ) -> None:
-    """Write a checkpoint with plain values only, so that pysimt reads it too."""
+    """Write a checkpoint with plain values only, so that pysimt can read it too."""
     content = {
         "opts": model.opts.to_dict(),
         "model": model.state_dict(),
@@ -136,7 +136,7 @@ def save_checkpoint(
 
 
 def write_with_preparation(checkpoint: Checkpoint, preparation: TextPreparation, path: Path) -> None:
-    """Write a checkpoint, ours or pysimt's, with another record of how its text was prepared."""
+    """Write a checkpoint, ours or pysimt's, with a new record of its text preparation."""
     content = {
         "opts": plain(checkpoint.options),
         "model": checkpoint.weights,
@@ -171,7 +171,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def is_plain_tensor(value: Any) -> bool:
-    """Whether this is an ordinary array of numbers: neither sparse nor quantised, complex or without content."""
+    """Return whether this is an ordinary dense tensor: not sparse, quantised, complex or on the meta device."""
     return (
         isinstance(value, Tensor)
         and value.layout == torch.strided
@@ -180,7 +180,7 @@ def is_plain_tensor(value: Any) -> bool:
 
 
 def are_options(options: Any) -> bool:
-    """Whether this is what `Options.to_dict` gives, or pysimt's equivalent."""
+    """Return whether this is the output of `Options.to_dict`, or pysimt's equivalent."""
     return (
         isinstance(options, dict)
         and isinstance(options.get("sections"), list)
@@ -190,7 +190,7 @@ def are_options(options: Any) -> bool:
 
 
 def find_checkpoint(named: str | Path, metric: str) -> Path:
-    """A checkpoint by its name, or by its run's folder: then the best one by a metric, of the folder's newest run."""
+    """Return a checkpoint by its path, or, given a folder, the best one by a metric of its newest run."""
     path = Path(named)
     if not path.is_dir():
         if path.exists():
@@ -205,10 +205,10 @@ def find_checkpoint(named: str | Path, metric: str) -> Path:
 
 
 def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, partial: bool = False) -> list[str]:
-    """Copy weights into a model and return the names that were taken.
+    """Copy weights into a model and return the names that were loaded.
 
-    partial: the file may lack some of the model's weights; without it, all must be there. Names that the model does
-    not have are passed over in both cases.
+    partial: the file may lack some of the model's weights; otherwise all are required. Names that the model does not
+    have are ignored either way.
     """
     own = model.state_dict()
     taken = {name: weight for name, weight in weights.items() if name in own}
@@ -216,7 +216,7 @@ def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, parti
         if weight.shape != own[name].shape:
             sizes = f"{tuple(weight.shape)} in the file, {tuple(own[name].shape)} in the model"
             raise UserError(
-                f"{name} has another size: {sizes}", path, "use the options and vocabularies it was trained with"
+                f"{name} has a different size: {sizes}", path, "use the options and vocabularies it was trained with"
             )
         if not bool(weight.isfinite().all()):
             raise UserError(f"{name} has values that are not finite numbers", path, "use an earlier checkpoint")
@@ -228,7 +228,7 @@ def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, parti
 
 
 def keep_prefixes(weights: dict[str, Tensor], prefixes: Iterable[str], path: Path) -> dict[str, Tensor]:
-    """The weights whose names begin with one of the prefixes; a prefix that fits none is an error."""
+    """Return the weights whose names begin with one of the prefixes; a prefix without a match is an error."""
     kept = {}
     for prefix in prefixes:
         fitting = {name: weight for name, weight in weights.items() if name.startswith(prefix)}
@@ -239,7 +239,7 @@ def keep_prefixes(weights: dict[str, Tensor], prefixes: Iterable[str], path: Pat
 
 
 def save_state(folder: Path, state: dict[str, Any]) -> None:
-    """Write the training state; a moment without `train_state.pt` leaves the previous one in its place."""
+    """Write the training state; while `train_state.pt` is being replaced, the previous one remains."""
     current, previous = folder / STATE_FILE, folder / PREVIOUS_STATE_FILE
     fresh = folder / f"{STATE_FILE}.new"
     write_safely(fresh, state)
@@ -253,19 +253,19 @@ def save_state(folder: Path, state: dict[str, Any]) -> None:
 
 
 def is_state(state: Any) -> bool:
-    """Whether this is what the training loop saves."""
+    """Return whether this is what the training loop saves."""
     parts = {"progress", "weights", "optimizer", "model", "random", "journal"}
     return (
         isinstance(state, dict)
         and are_options(state.get("config"))
-        and re.fullmatch(r"[\w.-]+", str(state.get("exp_id"))) is not None  # it becomes part of files' names
+        and re.fullmatch(r"[\w.-]+", str(state.get("exp_id"))) is not None  # it becomes part of file names
         and "corpus" in state
         and all(isinstance(state.get(part), dict) for part in parts)
     )
 
 
 def load_state(folder: Path) -> tuple[dict[str, Any] | None, str]:
-    """The newest whole training state of a run, or None; and a remark if it is not the newest written."""
+    """Return the newest intact training state of a run, or None; and a remark if a newer one is damaged."""
     remark = ""
     for name in (f"{STATE_FILE}.new", STATE_FILE, PREVIOUS_STATE_FILE):
         path = folder / name
@@ -277,7 +277,7 @@ def load_state(folder: Path) -> tuple[dict[str, Any] | None, str]:
                 raise UserError("is not a training state", path)
             return state, remark
         except UserError as error:
-            remark = f"{error.where} is damaged; going on from the one before it"
+            remark = f"{error.where} is damaged; resuming from the one before it"
     if remark:
         raise UserError("all saved states of this run are damaged", folder, "start over with --restart")
     return None, ""
@@ -285,9 +285,9 @@ def load_state(folder: Path) -> tuple[dict[str, Any] | None, str]:
 
 @contextlib.contextmanager
 def state_fits(folder: Path) -> Iterator[None]:
-    """A whole state whose content is not what this version saves is an error, not a crash."""
+    """Turn failures to restore a state of another version into a UserError."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
-        what = f"its saved state is of another kind ({type(error).__name__}: {error})"
+        what = f"its saved state does not fit this version ({type(error).__name__}: {error})"
         raise UserError(what, folder, "use the version that began this run, or start over with --restart") from error

@@ -1,4 +1,4 @@
-"""Which device to compute on, from what the user typed."""
+"""Device selection."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ from pysimt_sac.errors import UserError
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto`, `cpu`, `gpu` (or pysimt's `1gpu`), `cuda` or `cuda:N`."""
+    """Parse the name of a device: `auto`, `cpu`, `gpu` (or pysimt's `1gpu`), `cuda` or `cuda:N`."""
     wanted = name.lower()
     if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
         keep_freed_memory()
@@ -24,7 +24,7 @@ def choose_device(name: str) -> torch.device:
         )
     if not torch.cuda.is_available():
         raise UserError("no GPU is available to torch", f"-d {name}", "use -d cpu or install a CUDA build of torch")
-    number = int(match["number"] or os.environ.get("LOCAL_RANK", 0))  # torchrun says which GPU is whose
+    number = int(match["number"] or os.environ.get("LOCAL_RANK", 0))  # torchrun assigns each process a GPU
     if number >= torch.cuda.device_count():
         raise UserError(f"there are {torch.cuda.device_count()} GPUs, numbered from 0", f"-d {name}")
     if "LOCAL_RANK" in os.environ:
@@ -33,13 +33,13 @@ def choose_device(name: str) -> torch.device:
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep freed memory for the next tensors, where it knows how to (glibc).
+    """Make the C library keep freed memory for later tensors, if it can (glibc).
 
-    By default large blocks go back to the system at once, and come back as pages that must be cleared first: thousands
-    of page faults in every update.
+    By default large blocks are returned to the system at once, and come back as pages that must be zeroed first:
+    thousands of page faults per update.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        trim_threshold, mmap_threshold = -1, -3  # the names' values in malloc.h
+        trim_threshold, mmap_threshold = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
         mallopt(trim_threshold, 2**30)
         mallopt(mmap_threshold, 2**30)

@@ -1,9 +1,9 @@
-"""Data parallelism over the ranks that `torchrun` starts; usually there is one rank, and everything is local.
+"""Data parallelism over the ranks that `torchrun` starts; with one rank, as usual, everything is local.
 
-Every rank reads the same global batches and keeps its shard of each: a contiguous slice, so that the shards, in the
-order of their ranks, are the batch. Losses are *shares*: they add up, over all ranks, to what a single process would
-compute. Random numbers are drawn for the global batch on every rank, which keeps those of its own sentences, so that
-the outcome of a run does not depend on the number of ranks.
+Every rank reads the same global batches and keeps its shard of each: a contiguous slice, so that the shards in rank
+order make up the batch. Losses are *shares*: their sum over all ranks is what a single process would compute. Every
+rank draws the random numbers of the global batch and keeps those of its own sentences, so that the outcome of a run
+does not depend on the number of ranks.
 
 A batch with fewer sentences than ranks is not sharded: every rank computes all of it.
 """
@@ -28,14 +28,14 @@ TIMEOUT = datetime.timedelta(hours=2)  # a rank may validate, save or load for l
 class World:
     """The ranks of a run, and collective operations among them.
 
-    global_batch_size: sentences of the batch or experience that is being processed, if it is sharded, so that numbers
-    are shares; 0 if every rank processes the same. It is set where a batch or an experience is taken up.
+    global_batch_size: sentences in the batch or experience being processed if it is sharded, so that numbers are
+    shares; 0 if every rank processes the same. It is set whenever a new batch or experience is started.
     """
 
     def __init__(self) -> None:
         self.rank, self.size, self.global_batch_size = 0, 1, 0
         self.store: Any = None
-        self.group: Any = None  # torch's process group; none: the default one
+        self.group: Any = None  # torch's process group; None: the default one
 
     @property
     def is_main(self) -> bool:
@@ -47,11 +47,11 @@ class World:
         """Whether each rank holds a part of what is being processed."""
         return self.global_batch_size > 0
 
-    # Beginning and end
+    # Setup and teardown
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
-        """Join the process group of torchrun, if it started this process; of several ranks' errors one is reported."""
+        """Join torchrun's process group, if it started this process; only one rank reports an error."""
         if not several_were_started():
             yield
             return
@@ -70,42 +70,42 @@ class World:
         try:
             found, self.rank, self.size = next(iter(rendezvous("env://", timeout=TIMEOUT)))
             self.store = dist.PrefixStore("pysimt_sac", found)  # type: ignore[attr-defined]
-            # Tensors in host memory go by gloo, those on GPUs by nccl: counting never waits for a GPU.
+            # CPU tensors use gloo, GPU tensors nccl, so that counting never waits for a GPU.
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
             dist.init_process_group(backend, store=found, rank=self.rank, world_size=self.size, timeout=TIMEOUT)
         except (RuntimeError, ValueError) as error:
             raise UserError(f"the processes cannot find each other: {error}", "torchrun", "see its options") from error
 
     def end(self) -> None:
-        """Destroy the process group: a world of one rank again."""
+        """Destroy the process group and reset to a single rank."""
         if self.size > 1:
             dist.destroy_process_group()
         self.rank, self.size, self.global_batch_size, self.store = 0, 1, 0, None
 
     def is_first_to_report(self) -> bool:
-        """Whether no other rank has reported an error; most are the same on all ranks, or follow from the first."""
+        """Return whether no other rank has reported an error; most errors are shared or follow from the first."""
         try:
             return bool(self.store is None or self.store.add("errors", 1) == 1)
         except RuntimeError:
             return True
 
     def barrier(self) -> None:
-        """Wait until all ranks are here."""
+        """Wait for all ranks."""
         self.all_reduce_max(0)
 
     # Sharding
 
     def local_slice(self, n_sentences: int) -> slice:
-        """This rank's shard of so many sentences."""
+        """Return this rank's shard of `n_sentences` sentences."""
         return slice(n_sentences * self.rank // self.size, n_sentences * (self.rank + 1) // self.size)
 
     def can_shard(self, n_sentences: int) -> bool:
-        """Whether there are several ranks, and a sentence for each."""
+        """Return whether there are several ranks and a sentence for each."""
         return 1 < self.size <= n_sentences
 
     @contextlib.contextmanager
     def unsharded(self) -> Iterator[None]:
-        """Inside, every rank processes the same."""
+        """Let every rank process the same data inside the block."""
         before, self.global_batch_size = self.global_batch_size, 0
         try:
             yield
@@ -113,14 +113,14 @@ class World:
             self.global_batch_size = before
 
     def global_rows_of_batch(self, n_steps: int) -> tuple[Tensor, int]:
-        """`global_rows` of the rows (T, B) of all sentences; known without communication."""
+        """Return `global_rows` for the rows (T, B) of all sentences, without communication."""
         own = self.local_slice(self.global_batch_size)
         columns_B = torch.arange(own.start, own.stop)
         rows_TB = torch.arange(n_steps).unsqueeze(1) * self.global_batch_size + columns_B
         return rows_TB.flatten(), n_steps * self.global_batch_size
 
     def global_rows(self, order_N: Tensor) -> tuple[Tensor, int]:
-        """The indices of this rank's rows among the rows of all ranks, and how many those are.
+        """Return the indices of this rank's rows among the rows of all ranks, and the number of the latter.
 
         Global rows are sorted by `order`, such as their time step, then by sentence; `order` must be ascending.
         """
@@ -138,9 +138,9 @@ class World:
     def draw(
         self, make: Callable[[tuple[int, int]], Tensor], n_steps: int, n_columns: int, order: Tensor | None = None
     ) -> Tensor:
-        """This rank's columns of random numbers (T, B) that `make` draws, from their shape, for the global batch.
+        """Draw random numbers (T, B) for the global batch with `make(shape)`; return this rank's columns.
 
-        order: as in `global_rows`, if global columns are not simply in the order of ranks.
+        order: as in `global_rows`, if global columns are not simply in rank order.
         """
         if not self.sharded:
             return make((n_steps, n_columns))
@@ -150,15 +150,15 @@ class World:
     # Sums, means and maxima
 
     def global_count(self, number: int) -> int:
-        """The sum of all ranks' counts, if sharded."""
+        """Return the sum of all ranks' counts, if sharded."""
         return int(self.global_sum(torch.tensor(number))) if self.sharded else number
 
     def global_max(self, number: int) -> int:
-        """The largest of all ranks' numbers, if sharded."""
+        """Return the largest of all ranks' numbers, if sharded."""
         return self.all_reduce_max(number) if self.sharded else number
 
     def global_sum(self, share: Tensor) -> Tensor:
-        """The sum of all ranks' shares, if sharded; without gradient."""
+        """Return the sum of all ranks' shares, if sharded; without gradient."""
         if not self.sharded:
             return share
         total = share.detach().clone()
@@ -167,14 +167,14 @@ class World:
         return total
 
     def mean(self, values: Tensor, dim: int | None = None) -> Tensor:
-        """This rank's share of the mean over all ranks' values; 0 if there are none."""
+        """Return this rank's share of the mean over all ranks' values; 0 if there are none."""
         count = values.numel() if dim is None else values.size(dim)
         if self.sharded or not count:
             return (values.sum() if dim is None else values.sum(dim)) / max(1, self.global_count(count))
         return values.mean() if dim is None else values.mean(dim)
 
     def all_reduce_max(self, number: int) -> int:
-        """The largest of all ranks' numbers, sharded or not."""
+        """Return the largest of all ranks' numbers, sharded or not."""
         if self.size == 1:
             return number
         largest = torch.tensor(number)
@@ -190,7 +190,7 @@ class World:
         self.all_reduce_gradients(parameters)
 
     def local_share(self, loss: Tensor) -> Tensor:
-        """What this rank adds to the sum over all ranks; if not sharded, they all add the same part."""
+        """Return what this rank adds to the sum over all ranks; if not sharded, all add the same part."""
         return loss if self.sharded or self.size == 1 else loss / self.size
 
     def all_reduce_gradients(self, parameters: Iterable[Tensor]) -> None:
@@ -201,7 +201,7 @@ class World:
             parameter.grad = total
 
     def all_reduce(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-        """The sums of all ranks' tensors, sharded or not, by one message: one for each tensor takes twice as long."""
+        """Return the sums of all ranks' tensors, sharded or not, in one message: one per tensor takes twice as long."""
         if self.size == 1 or not tensors:
             return tensors
         row = torch.cat([tensor.flatten() for tensor in tensors])
@@ -213,7 +213,7 @@ class World:
     # Objects
 
     def gather(self, value: T) -> list[T]:
-        """The values of all ranks, in their order."""
+        """Return the values of all ranks, in rank order."""
         if self.size == 1:
             return [value]
         found: list[Any] = [None] * self.size
@@ -222,7 +222,7 @@ class World:
         return found
 
     def gather_on_main(self, value: T) -> list[T]:
-        """The same on rank 0; an empty list on the others."""
+        """Return the values of all ranks on rank 0, an empty list on the others."""
         if self.size == 1:
             return [value]
         found: list[Any] | None = [None] * self.size if self.is_main else None
@@ -231,7 +231,7 @@ class World:
         return found or []
 
     def broadcast_from_main(self, function: Callable[[], T]) -> T:
-        """Call a function on rank 0 only, and broadcast what it returns, or its `UserError`."""
+        """Call a function on rank 0 only and broadcast its result or its `UserError`."""
         if self.size == 1:
             return function()
         answer: list[Any] = [None, None]
@@ -248,23 +248,23 @@ class World:
 
     @contextlib.contextmanager
     def lost_peers_named(self) -> Iterator[None]:
-        """Turn a failed collective operation into an error for people: another rank has ended."""
+        """Turn a failed collective operation into a `UserError`: another rank has ended."""
         try:
             yield
         except RuntimeError as error:
             what, where = "another process of this run has ended", f"process {self.rank} of {self.size}"
-            raise UserError(what, where, "the same command goes on from the last saved state") from error
+            raise UserError(what, where, "the same command resumes from the last saved state") from error
 
 
 def refuse_several() -> None:
-    """For hosts that train in a single process."""
+    """Refuse several processes, for hosts that train in a single one."""
     if world.size > 1:
         what = f"trains and translates with one process, not with {world.size}"
         raise UserError(what, "pysimt", "set PYSIMT_SAC_HOST=embedded, or start it without torchrun")
 
 
 def several_were_started() -> bool:
-    """Whether torchrun started this process, and others."""
+    """Return whether torchrun started this process and others."""
     return dist.is_available() and dist.is_torchelastic_launched() and int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 

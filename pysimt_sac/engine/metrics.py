@@ -1,4 +1,4 @@
-"""Validation metrics by name. Another one is a function decorated with `@metric`, here or in a plugin module."""
+"""Validation metrics by name. To add one, decorate a function with `@metric`, here or in a plugin module."""
 
 import functools
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Scorer = Callable[[list[str], list[list[str]]], float]
 
 @functools.total_ordering
 class Metric:
-    """A score with its name; the larger the better, or the smaller."""
+    """A named score; either higher or lower is better."""
 
     def __init__(self, name: str, score: float, detailed_score: str = "", higher_better: bool = True) -> None:
         self.name = name.upper()
@@ -36,7 +36,7 @@ class Metric:
         return f"{self.name} = {self.detailed_score or f'{self.score:.2f}'}"
 
     def better_than(self, other: "Metric") -> bool:
-        """Whether this score beats another of the same metric."""
+        """Return whether this score beats another of the same metric."""
         return self.score > other.score if self.higher_better else self.score < other.score
 
 
@@ -48,7 +48,7 @@ class ScoredBy(NamedTuple):
 
 
 def metric(name: str, higher_better: bool = True) -> Callable[[Scorer], Scorer]:
-    """Register a metric: `compute(hypotheses, references)`, one list per reference file."""
+    """Register a metric: `compute(hypotheses, references)`, with one list per reference file."""
 
     def add(compute: Scorer) -> Scorer:
         METRICS.register(name.upper())(ScoredBy(compute, higher_better))
@@ -61,29 +61,29 @@ METRICS.register("LOSS")(ScoredBy(lambda hypotheses, references: float("nan"), h
 
 
 def score_with(scorer: Any, hypotheses: list[str], references: list[list[str]]) -> float:
-    """A corpus score of one of sacrebleu's metrics."""
+    """Compute a corpus score with one of sacrebleu's metrics."""
     return float(scorer.corpus_score(hypotheses, references).score)
 
 
 @metric("bleu")
 def bleu(hypotheses: list[str], references: list[list[str]]) -> float:
-    """BLEU of text that is already tokenised, as multi-bleu computes it."""
+    """Compute BLEU of text that is already tokenised, as multi-bleu does."""
     return score_with(BLEU(tokenize="none", force=True), hypotheses, references)
 
 
 @metric("sacrebleu")
 def sacrebleu(hypotheses: list[str], references: list[list[str]]) -> float:
-    """BLEU of detokenised text, with sacrebleu's own tokenisation."""
+    """Compute BLEU of detokenised text, with sacrebleu's own tokenisation."""
     return score_with(BLEU(), hypotheses, references)
 
 
 @metric("chrf")
 def chrf(hypotheses: list[str], references: list[list[str]]) -> float:
-    """Character F-score."""
+    """Compute the character F-score (chrF)."""
     return score_with(CHRF(), hypotheses, references)
 
 
 @metric("ter", higher_better=False)
 def ter(hypotheses: list[str], references: list[list[str]]) -> float:
-    """Translation edit rate of text that is already tokenised."""
+    """Compute the translation edit rate of text that is already tokenised."""
     return score_with(TER(), hypotheses, references)

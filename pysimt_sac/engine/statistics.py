@@ -1,6 +1,6 @@
-"""Figures of a batch that are to be reported: of a sharded batch, each rank keeps its share until then.
+"""Statistics of a batch for reporting: if the batch is sharded, each rank keeps its share until then.
 
-With one rank, or where nothing is sharded, a figure is simply a number.
+With one rank, or without sharding, a statistic is simply a number.
 """
 
 import math
@@ -14,7 +14,7 @@ from pysimt_sac.engine.distributed import world
 
 @dataclass(frozen=True)
 class Statistic:
-    """This rank's part of a figure; `kind` says how parts become one number."""
+    """This rank's part of a statistic; `kind` says how the parts are combined."""
 
     kind: str
     numbers: tuple[Tensor | float, ...]
@@ -24,48 +24,48 @@ Figure = Tensor | float | Statistic
 
 
 def share_of(share: Tensor | float) -> Figure:
-    """A figure that is the sum of all shares."""
+    """Return a statistic that is the sum of all shares."""
     return Statistic("sum", (share,)) if world.sharded else share
 
 
 def mean_of(values: Tensor) -> Figure:
-    """The mean of all ranks' values."""
+    """Return the mean of all ranks' values."""
     return Statistic("mean", (values.sum(), values.numel())) if world.sharded else values.mean()
 
 
 def ratio_of(part: float, whole: float) -> Figure:
-    """The sum of all parts in relation to that of all wholes."""
+    """Return the sum of all ranks' parts divided by the sum of their wholes."""
     return Statistic("mean", (part, whole)) if world.sharded else part / whole
 
 
 def largest_of(values: Tensor) -> Figure:
-    """The largest of all ranks' values."""
+    """Return the largest of all ranks' values."""
     return Statistic("largest", (values.amax(),)) if world.sharded else values.amax()
 
 
 def spread_of(values: Tensor) -> Figure:
-    """The standard deviation of all ranks' values."""
+    """Return the standard deviation of all ranks' values."""
     return Statistic("spread", moments(values)) if world.sharded else values.std(correction=0)
 
 
 def explained_variance_of(predicted: Tensor, realised: Tensor) -> Statistic:
-    """1 - Var(realised - predicted) / Var(realised) of all ranks' values, not a number without variance."""
+    """Return 1 - Var(realised - predicted) / Var(realised) over all ranks' values; nan without variance."""
     return Statistic("explained", (*moments(realised), *moments(realised - predicted)))
 
 
 def moments(values: Tensor) -> tuple[Tensor | float, ...]:
-    """How many values there are, their sum, and that of their squares."""
+    """Return the number of values, their sum and the sum of their squares."""
     values = values.double()
     return values.numel(), values.sum(), values.square().sum()
 
 
 def variance(count: float, total: float, squares: float) -> float:
-    """The variance, from the moments."""
+    """Compute the variance from the moments."""
     return max(0.0, squares / count - (total / count) ** 2) if count else math.nan
 
 
 def explained(sums: list[float]) -> float:
-    """The share of the first three moments' variance that the other three, of what is left over, do not have."""
+    """Compute the explained variance from the moments of the values, then those of the residuals."""
     spread = variance(*sums[:3])
     return 1 - variance(*sums[3:]) / spread if spread > 0 else math.nan
 
@@ -79,7 +79,7 @@ FROM_SUMS: dict[str, Callable[[list[float]], float]] = {
 
 
 def combine(figures: Mapping[str, Figure]) -> dict[str, float]:
-    """All ranks' figures as numbers, the same everywhere; a rank may lack some. A mean over nothing is none."""
+    """Combine all ranks' statistics, the same on every rank; a rank may lack some. Empty means are left out."""
     own = {name: as_numbers(figure) for name, figure in figures.items()}
     found: dict[str, tuple[str, list[list[float]]]] = {}
     for part in world.gather(own):
@@ -99,7 +99,7 @@ def combine(figures: Mapping[str, Figure]) -> dict[str, float]:
 
 
 def as_numbers(figure: Figure) -> tuple[str, list[float]]:
-    """Kind and plain numbers of a figure."""
+    """Return the kind and the plain numbers of a statistic."""
     if isinstance(figure, Statistic):
         return figure.kind, [float(number) for number in figure.numbers]
     return "same", [float(figure)]

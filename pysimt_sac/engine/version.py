@@ -1,4 +1,4 @@
-"""Which version of this package is at work, down to the commit where that is known."""
+"""The running version of this package, down to the commit if known."""
 
 import functools
 import subprocess
@@ -11,12 +11,12 @@ ROOT = Path(__file__).parents[2]
 
 @functools.cache
 def full_version() -> str:
-    """The version, and the commit if this is a clone of the repository; `-dirty`: with changes to it."""
+    """Return the version, with the commit in a clone of the repository; `-dirty`: with uncommitted changes."""
     if not (ROOT / ".git").exists():
         return __version__
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):  # there is no git, or it does not answer
+    except (OSError, subprocess.SubprocessError):  # git is missing or does not answer
         return __version__
     return f"{__version__} (commit {found.stdout.strip()})" if found.returncode == 0 else __version__

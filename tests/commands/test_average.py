@@ -33,7 +33,7 @@ def test_a_checkpoint_and_its_link_are_not_two(trained, tmp_path, capsys):
     link.symlink_to(path)
     status, error = average(capsys, path, link, "-o", tmp_path / "mean.ckpt")
     assert status == 2
-    assert "the same checkpoint is given twice, perhaps once by its link" in error
+    assert "the same checkpoint is given twice, perhaps once through a link" in error
 
 
 def test_the_weights_are_the_mean_and_the_rest_is_the_first_ones(trained, tmp_path, capsys):
@@ -106,9 +106,9 @@ def spoil(content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (drop, "has other weights than in .*: dec.dec0.bias_ih is in one of them only"),
-        (resize, r"dec.dec0.bias_ih has another size than in .*: \(3,\), not \(48,\)"),
-        (rename, "has other vocabularies than in"),
+        (drop, "its weights differ from .*: dec.dec0.bias_ih is in only one of them"),
+        (resize, r"dec.dec0.bias_ih differs in size from .*: \(3,\), not \(48,\)"),
+        (rename, "its vocabularies differ from"),
         (spoil, "dec.dec0.bias_ih has values that are not finite numbers"),
     ],
 )
@@ -131,13 +131,13 @@ def test_an_input_is_not_overwritten_not_even_through_a_link(trained, tmp_path, 
     for out in (paths[0], link):
         status, told = average(capsys, *paths, "-o", out)
         assert status == 2
-        assert "is to be averaged, and would be overwritten" in told
+        assert "is one of the inputs and would be overwritten" in told
     assert paths[0].read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(["FIRST"], "one checkpoint alone has no average"), (["FIRST", "none.ckpt"], "none.ckpt: no such checkpoint")],
+    [(["FIRST"], "cannot average a single checkpoint"), (["FIRST", "none.ckpt"], "none.ckpt: no such checkpoint")],
 )
 def test_too_few(trained, tmp_path, capsys, words, message):
     given = [trained[1][0] if word == "FIRST" else word for word in words]

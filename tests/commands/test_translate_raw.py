@@ -186,7 +186,7 @@ def test_a_folder_that_does_not_fit_is_refused(plain_corpus, without_record, tmp
     before = without_record.read_bytes()
     assert main_sac(["prepare", "demo", "--out", str(tmp_path / "demo")]) == 0
     for folder, message in (
-        (tmp_path / "demo", "says nothing of train.lc.norm.tok.en, the text of"),
+        (tmp_path / "demo", "says nothing about train.lc.norm.tok.en, the text of"),
         (tmp_path, "corpus.json: no such record of a prepared corpus"),
     ):
         assert main_sac(["attach", str(without_record), str(folder)]) == 2

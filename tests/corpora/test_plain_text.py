@@ -92,7 +92,7 @@ def test_records_that_cannot_be_used(tmp_path, change, message):
         ("{", "corpus.json: is not JSON"),
         ("[]", "is not the record of a prepared corpus"),
         ("{}", "does not say how its text was prepared"),
-        (json.dumps({"preparation": {"b.en": ENTRY}}), r"says nothing of a.en, the text of x.ckpt, only of b.en"),
+        (json.dumps({"preparation": {"b.en": ENTRY}}), r"says nothing about a.en, the text of x.ckpt, only about b.en"),
     ],
 )
 def test_folders_without_a_usable_record(tmp_path, text, message):

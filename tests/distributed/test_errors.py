@@ -47,7 +47,7 @@ def test_an_algorithm_that_knows_nothing_of_it_is_refused(toy):
 def test_dropout_inside_torchs_own_layers_is_refused(toy):
     changes = ["model.enc_type:lstm", "model.n_encoders:2", "model.dropout_enc:0.1"]
     line = error_of(2, toy.folder / "out", "train", "-C", toy.config, *changes)
-    assert "dropout_enc: is not offered for lstm" in line
+    assert "dropout_enc: is not supported for lstm" in line
     assert not toy.run_folder.exists()
 
 

@@ -19,7 +19,7 @@ CONFIGS = {path.stem: path for path in sorted(FOLDER.glob("*.conf")) if not path
 ACTORS = ("mle", "demo_mle")
 # What pysimt must refuse, by configuration: a part of the one line that says so.
 REFUSED = {
-    "mle": "label_smoothing (the loss of SimultaneousNMT is pysimt's own there): only the embedded engine can do that"
+    "mle": "label_smoothing (pysimt computes the loss of SimultaneousNMT itself): only the embedded engine can do that"
 }
 UPDATES = 8
 QUICK = {"critic_pretrain_epochs": 1, "gate_sentences": 4, "n_samples": 3, "rollout_max_len": 6}

@@ -157,11 +157,11 @@ def test_every_checkpoint_holds_the_average_and_the_weights_go_on_without_it(toy
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["model.label_smoothing:0.1"], "label_smoothing (the loss of SimultaneousNMT is pysimt's own there): only"),
-        (["model.accumulate:2", "train.model_type:MLENMT"], "accumulate (pysimt makes an update of every batch): only"),
-        (["model.batch_tokens:99"], "batch_tokens (pysimt makes its batches by sentences): only the embedded engine"),
-        (["model.label_smoothing:0.1", "train.model_type:MLENMT"], "MLENMT has a loss of its own, which is not smooth"),
-        (["model.lr_schedule:cosine", "train.lr_decay:plateau"], "both move the rate"),
+        (["model.label_smoothing:0.1"], "label_smoothing (pysimt computes the loss of SimultaneousNMT itself): only"),
+        (["model.accumulate:2", "train.model_type:MLENMT"], "accumulate (pysimt makes one update per batch): only"),
+        (["model.batch_tokens:99"], "batch_tokens (pysimt sizes its batches by sentences): only the embedded engine"),
+        (["model.label_smoothing:0.1", "train.model_type:MLENMT"], "MLENMT has its own loss, which is not smooth"),
+        (["model.lr_schedule:cosine", "train.lr_decay:plateau"], "both change the learning rate"),
         (["train.model_type:MLENMT", "train.eval_metrics:bleu", "train.pretrained_file:nowhere"], "no such checkpoint"),
         (["train.model_type:SACNMT", "model.reward:blue"], "'blue'"),
     ],

@@ -1,7 +1,7 @@
-"""Configuration files as text: what a file includes, what the command line changes, and the comments above the keys.
+"""Configuration files as text: includes, command-line overrides, and the comments above the keys.
 
-Nothing is interpolated here, so that an including file or an override changes whatever refers to it with `${...}`.
-`MergedConfig.text` is a plain configuration in pysimt's format; it is what `parser.read_config` reads.
+Nothing is interpolated here, so that an including file or an override affects whatever refers to it with `${...}`.
+`MergedConfig.text` returns a plain configuration in pysimt's format, which `parser.read_config` reads.
 """
 
 import os
@@ -20,12 +20,12 @@ from pysimt_sac.files import read_lines, require_file
 
 INCLUDE, BASE = "include", "base"
 COMMENT = ("#", ";")
-Place = tuple[str, str]  # a section and a key in it; no key: the section itself; no section either: the file
+Place = tuple[str, str]  # section and key; an empty key: the section itself; both empty: the file
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A key's value as it is written, the comment lines directly above it, and the file they are in."""
+    """A key's value as written, the comment lines directly above it, and their file."""
 
     text: str | None
     comment: tuple[str, ...]
@@ -34,14 +34,14 @@ class Entry:
 
 @dataclass
 class MergedConfig:
-    """A configuration file, with the files it includes and the overrides of the command line."""
+    """A configuration file with its includes and the command-line overrides."""
 
     path: Path
     sections: dict[str, dict[str, Entry]] = field(default_factory=dict)
-    comments: dict[str, tuple[str, ...]] = field(default_factory=dict)  # above sections; under "": of the file
+    comments: dict[str, tuple[str, ...]] = field(default_factory=dict)  # above each section; "": of the file
 
     def add(self, other: "MergedConfig") -> None:
-        """Let another file's values replace these; a value that comes without a comment keeps the one it has here."""
+        """Replace values by those of another file; a value without a comment keeps the one it has here."""
         for section, entries in other.sections.items():
             mine = self.sections.setdefault(section, {})
             for key, entry in entries.items():
@@ -50,7 +50,7 @@ class MergedConfig:
         self.comments.update({name: comment for name, comment in other.comments.items() if comment})
 
     def text(self) -> str:
-        """A plain configuration that includes nothing."""
+        """Return a plain configuration without includes."""
         blocks = ["\n".join(self.comments[""])] if self.comments.get("") else []
         for section, entries in self.sections.items():
             lines = [*self.comments.get(section, ()), f"[{section}]"]
@@ -60,17 +60,17 @@ class MergedConfig:
         return "\n\n".join(blocks) + "\n"
 
     def is_inherited(self, section: str, key: str) -> bool:
-        """Whether a key stands in an included file, not in the file itself or on the command line."""
+        """Return whether a key comes from an included file, not from the file itself or the command line."""
         entry = self.sections.get(section, {}).get(key)
         return entry is not None and entry.file != self.path
 
     def file_of(self, section: str, key: str) -> Path:
-        """The file that a key stands in."""
+        """Return the file that a key comes from."""
         entry = self.sections.get(section, {}).get(key)
         return entry.file if entry else self.path
 
     def is_referred_to(self, section: str, key: str) -> bool:
-        """Whether another value interpolates this key."""
+        """Return whether another value interpolates this key."""
         elsewhere = re.compile(rf"\$\{{{re.escape(section)}:{re.escape(key)}\}}", re.IGNORECASE)
         within = re.compile(rf"\$\{{{re.escape(key)}\}}", re.IGNORECASE)
         return any(
@@ -80,13 +80,13 @@ class MergedConfig:
         )
 
     def drop(self, section: str, keys: Iterable[str]) -> None:
-        """Leave out some keys, unless another value needs them."""
+        """Remove some keys, except those that another value refers to."""
         for key in keys:
             if not self.is_referred_to(section, key):
                 del self.sections[section][key]
 
     def override(self, word: str) -> None:
-        """Apply `section.key:value`, as if it stood in the file; `data.val_set.src:FILE` reaches into a dictionary."""
+        """Apply `section.key:value` as if it were in the file; `data.val_set.src:FILE` sets a dictionary's entry."""
         section, (key, *inner), text = split_override(word, {"train", *self.sections})
         where = f"override {word!r}"
         if section == "vars" and key not in self.sections["vars"] and not self.is_referred_to("vars", key):
@@ -100,10 +100,10 @@ class MergedConfig:
         entries[key] = Entry(text, entries[key].comment if key in entries else (), self.path)
 
     def with_inner(self, section: str, key: str, inner: list[str], text: str, where: str) -> str:
-        """The text of a dictionary with one of its values changed."""
+        """Return the text of a dictionary with one of its values changed."""
         written = self.sections.get(section, {}).get(key)
         whole = parse_literal(written.text) if written else None
-        if written and not isinstance(whole, dict):  # perhaps it is all interpolated
+        if written and not isinstance(whole, dict):  # it may be interpolated as a whole
             whole = parse_literal(interpolating_parser(self.text(), self.path).get(section, key))
         place: Any = {key: whole}
         for name in (outer := [key, *inner])[:-1]:
@@ -115,7 +115,7 @@ class MergedConfig:
 
 
 def split_override(word: str, sections: Iterable[str]) -> tuple[str, list[str], str]:
-    """The section of an override, its key with the keys inside it, and its value."""
+    """Split an override into its section, its key with nested keys, and its value."""
     address, colon, text = word.partition(":")
     section, dot, key = address.partition(".")
     if not (colon and dot and key):
@@ -126,7 +126,7 @@ def split_override(word: str, sections: Iterable[str]) -> tuple[str, list[str], 
 
 
 def entry_text(key: str, text: str | None) -> str:
-    """A key and its value; further lines of the value are indented, those of a dictionary by its bracket."""
+    """Format a key and its value; continuation lines are indented, those of a dictionary to its bracket."""
     if text is None:
         return key
     first, *others = text.split("\n")
@@ -135,7 +135,7 @@ def entry_text(key: str, text: str | None) -> str:
 
 
 def read_merged(path: Path, overrides: Iterable[str] = ()) -> MergedConfig:
-    """Read a configuration file and all that it includes, and apply overrides."""
+    """Read a configuration file with its includes, and apply overrides."""
     merged = read_with_bases(path, ())
     merged.path = path
     try:
@@ -147,12 +147,12 @@ def read_merged(path: Path, overrides: Iterable[str] = ()) -> MergedConfig:
 
 
 def merged_config_text(path: str | Path, overrides: Iterable[str] = ()) -> str:
-    """A configuration file, what it includes and overrides, as one plain configuration."""
+    """Return a configuration file with its includes and overrides as one plain configuration."""
     return read_merged(Path(path), overrides).text()
 
 
 def read_with_bases(path: Path, including: tuple[Path, ...]) -> MergedConfig:
-    """Read a file after the files it includes. including: the files that lead here."""
+    """Read a file after the files it includes. including: the chain of files that led here."""
     own, chain = read_one(path), (*including, path)
     bases = included_files(path, own.sections.pop(INCLUDE)) if INCLUDE in own.sections else []
     own.comments[""] += own.comments.pop(INCLUDE, ())
@@ -168,7 +168,7 @@ def read_with_bases(path: Path, including: tuple[Path, ...]) -> MergedConfig:
 
 
 def included_files(path: Path, include: dict[str, Entry]) -> list[Path]:
-    """The files that `[include] base` names, relative to the file that it stands in."""
+    """Return the files that `[include] base` names, relative to the including file."""
     where = f"{path} [{INCLUDE}]"
     for key in include:
         if key != BASE:
@@ -187,13 +187,13 @@ def included_files(path: Path, include: dict[str, Entry]) -> list[Path]:
 
 
 def read_one(path: Path) -> MergedConfig:
-    """One file, with nothing that it includes."""
+    """Read one file without its includes."""
     lines = read_lines(path, "configuration file")
     try:
         values = raw_values("\n".join(lines))
     except ConfigParserError as error:
         raise syntax_error(error, path) from error
-    except AttributeError as error:  # the standard library stumbles over this case of its own
+    except AttributeError as error:  # configparser itself crashes in this case
         todo = "give that key a value, or do not indent the line after it"
         raise UserError("a key without a value is followed by an indented line", path, todo) from error
     comments = read_comments(lines)
@@ -205,20 +205,20 @@ def read_one(path: Path) -> MergedConfig:
 
 
 def syntax_error(error: ConfigParserError, path: Path) -> UserError:
-    """What the standard library says of a file."""
+    """Turn an error of configparser into a `UserError`."""
     reason = str(error).replace("'<string>'", "file").replace("<string>", "file")
     return UserError(reason, path, "see experiments/ for examples")
 
 
 def raw_values(text: str) -> dict[str, dict[str, str | None]]:
-    """Sections, keys and values as they are written; `[DEFAULT]` is a section like any other."""
+    """Return sections, keys and values as written; `[DEFAULT]` is a section like any other."""
     parser = RawConfigParser(allow_no_value=True, default_section="\n")
     parser.read_string(text)
     return {section: dict(parser.items(section)) for section in parser.sections()}
 
 
 def read_comments(lines: Iterable[str]) -> dict[Place, tuple[str, ...]]:
-    """The comment lines directly above every key and section; for the file, those before its first section."""
+    """Return the comment lines directly above every key and section; for the file, its header."""
     found: dict[Place, tuple[str, ...]] = {}
     above: list[str] = []
     header: list[str] = []
@@ -230,7 +230,7 @@ def read_comments(lines: Iterable[str]) -> dict[Place, tuple[str, ...]]:
             continue
         if not words and not section:
             header += [*above, ""]
-        elif words and not (in_value and depth > indent):  # neither empty nor a further line of a value
+        elif words and not (in_value and depth > indent):  # neither empty nor a continuation line
             indent = depth
             if match := RawConfigParser.SECTCRE.match(words):
                 section, in_value = match["header"], False
@@ -244,7 +244,7 @@ def read_comments(lines: Iterable[str]) -> dict[Place, tuple[str, ...]]:
 
 
 def interpolating_parser(text: str, path: Path) -> ConfigParser:
-    """The standard library's parser with a plain configuration and the defaults of `[train]`."""
+    """Return an interpolating parser of a plain configuration, with the defaults of `[train]`."""
     parser = ConfigParser(interpolation=ExtendedInterpolation(), allow_no_value=True)
     parser.read_dict({"train": {key: str(value) for key, value in defaults(TrainOptions).items()}})
     try:

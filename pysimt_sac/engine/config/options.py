@@ -1,6 +1,6 @@
 """Options are declared once, here and in each algorithm's file: a frozen dataclass whose fields are made by `option`.
 
-Defaults, types, validation, the README's tables and the error messages all derive from these declarations.
+Defaults, types, validation, docs/options.md and the error messages all derive from these declarations.
 """
 
 import dataclasses
@@ -13,8 +13,8 @@ from typing import Any, TypeVar, Union
 from pysimt_sac.errors import UserError
 
 T = TypeVar("T")
-LARGEST = 2**62  # whole numbers beyond it do not fit where they are used
-LARGEST_BEAM = 1000  # hypotheses; time and memory grow with them, and translations do not get better
+LARGEST = 2**62  # larger integers overflow where they are used
+LARGEST_BEAM = 1000  # hypotheses; more cost time and memory without better translations
 USUAL_BEAM = "4 to 12 are usual"
 ACTIVATIONS = ("linear", "tanh", "sigmoid", "relu", "gelu", "elu", "leaky_relu", "selu", "softplus", "softsign")
 
@@ -32,12 +32,12 @@ def option(
     resume: bool = False,
     pysimt_only: bool = False,
 ) -> Any:
-    """Declare one option: its default, what it means, and which values make sense.
+    """Declare one option: its default, meaning and valid values.
 
-    choices: the words it may be; other types that the annotation allows stay free.
+    choices: the allowed words; other types that the annotation allows are unrestricted.
     advice: what to do about a number outside its range.
     resume: the value may differ when a run is resumed, because it does not change the result.
-    pysimt_only: accepted because pysimt's checkpoints carry it; the embedded engine does not use it.
+    pysimt_only: accepted because pysimt's checkpoints contain it; the embedded engine does not use it.
     """
     metadata = {
         "help": help,
@@ -54,12 +54,12 @@ def option(
 
 
 def defaults(cls: type) -> dict[str, Any]:
-    """The default of every option of a section."""
+    """Return the default of every option of a section."""
     return {field.name: field.default for field in dataclasses.fields(cls)}
 
 
 def names(cls: type) -> set[str]:
-    """The names of a section's options."""
+    """Return the names of a section's options."""
     return {field.name for field in dataclasses.fields(cls)}
 
 
@@ -77,11 +77,11 @@ def read_section(cls: type[T], values: Mapping[str, Any], where: str) -> T:
 
 
 def convert(value: Any, annotation: Any, choices: tuple[Any, ...] | None, where: str) -> Any:
-    """Return `value` as the annotated type, or say what was expected."""
+    """Return `value` as the annotated type, or raise an error that says what was expected."""
     alternatives = typing.get_args(annotation) if is_union(annotation) else (annotation,)
     for alternative in alternatives:
         converted = as_type(value, alternative)
-        # A list of choices names words; numbers and such, where the annotation allows them, stay free.
+        # Choices restrict words only; numbers, where the annotation allows them, are unrestricted.
         if converted is NOT or (choices and converted not in choices and isinstance(converted, str | bool)):
             continue
         return converted
@@ -93,11 +93,11 @@ def convert(value: Any, annotation: Any, choices: tuple[Any, ...] | None, where:
     raise UserError(f"{value!r} is not {expected}", where, "correct the value")
 
 
-NOT = object()  # "this value is not of that type": None is a value like any other
+NOT = object()  # marks a value of the wrong type; None is a valid value
 
 
 def as_type(value: Any, annotation: Any) -> Any:
-    """`value` as the type, or NOT. Whole numbers pass as floats; bools never pass as numbers."""
+    """Return `value` as the type, or NOT. Integers pass as floats; bools never pass as numbers."""
     if annotation is type(None):
         return None if value is None else NOT
     if annotation is bool or annotation is int:
@@ -113,7 +113,7 @@ def as_type(value: Any, annotation: Any) -> Any:
 
 
 def as_tuple(value: Any, arguments: tuple[Any, ...]) -> Any:
-    """A list, a tuple, or words separated by commas, as a tuple of the annotated types."""
+    """Convert a list, a tuple, or words separated by commas to a tuple of the annotated types."""
     if arguments[-1] is Ellipsis:
         if hasattr(value, "__fspath__"):
             value = [value]
@@ -146,12 +146,12 @@ def check_range(value: Any, limits: Mapping[str, Any], where: str) -> None:
 
 
 def is_union(annotation: Any) -> bool:
-    """Whether an annotation is `A | B`."""
+    """Return whether an annotation is `A | B`."""
     return typing.get_origin(annotation) in (Union, types.UnionType)
 
 
 def describe(annotation: Any) -> str:
-    """An annotation in words."""
+    """Describe an annotation in words."""
     simple = {bool: "True or False", int: "a whole number", float: "a finite number", str: "a word", type(None): "None"}
     if annotation in simple:
         return simple[annotation]
@@ -279,7 +279,7 @@ class ModelOptions:
 
 @dataclasses.dataclass(frozen=True)
 class RecipeOptions:
-    """Keys of `[model]` that every model has: how to train, beyond pysimt's `[train]`, which refuses other keys."""
+    """Keys of `[model]` for every model: how to train, beyond pysimt's `[train]`, which refuses other keys."""
 
     lr_schedule: str | None = option(
         None,

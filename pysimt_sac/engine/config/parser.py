@@ -36,11 +36,11 @@ ONLY_IN_PYSIMT = {
 
 
 class Options:
-    """A configuration: one attribute per section, each a plain dictionary, as pysimt's models expect it."""
+    """A configuration: one attribute per section, each a plain dictionary, as pysimt's models expect."""
 
     def __init__(self, filename: str, sections: dict[str, dict[str, Any]], merged: MergedConfig | None = None) -> None:
         self.filename = filename
-        self.merged = merged  # how it is written, if it comes from a file
+        self.merged = merged  # its text, if it was read from a file
         self.sections = list(sections)
         self.train: dict[str, Any] = {}
         self.model: dict[str, Any] = {}
@@ -55,26 +55,26 @@ class Options:
         return getattr(self, section)  # type: ignore[no-any-return]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain strings, numbers, lists and dictionaries: what a checkpoint stores and pysimt can read."""
+        """Return plain strings, numbers, lists and dictionaries, for checkpoints and pysimt."""
         stored: dict[str, Any] = {"filename": str(self.filename), "sections": list(self.sections)}
         stored.update({section: plain(self[section]) for section in self.sections})
         return stored
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any], overrides: Iterable[str] = ()) -> "Options":
-        """The options of a checkpoint, ours or pysimt's (whose paths become strings), with overrides on top."""
+        """Return the options of a checkpoint, ours or pysimt's (whose paths become strings), with overrides."""
         sections = {name: plain(stored[name]) for name in stored["sections"] if name in stored}
         options = cls(str(stored.get("filename", "")), sections)
         options.override(overrides)
         return options
 
     def override(self, overrides: Iterable[str]) -> None:
-        """Apply `section.key:value` words to final values; `data.val_set.src:FILE` reaches into a dictionary."""
+        """Apply `section.key:value` words to final values; `data.val_set.src:FILE` sets a dictionary's entry."""
         for word in overrides:
             section, (*outer, last), text = split_override(word, self.sections)
             if section == "vars":
-                todo = "override the keys that were made of it, e.g. data.test_set.src:FILE"
-                raise UserError("what refers to [vars] has been interpolated in training", f"override {word!r}", todo)
+                todo = "override the keys that refer to it, e.g. data.test_set.src:FILE"
+                raise UserError("references to [vars] were already resolved in training", f"override {word!r}", todo)
             place = self[section]
             for name in outer:
                 if not isinstance(place.get(name), dict):
@@ -84,7 +84,7 @@ class Options:
 
 
 def read_config(path: str | Path, overrides: Iterable[str] = ()) -> Options:
-    """Parse a configuration file with all that it includes; overrides act before `${...}` is interpolated."""
+    """Parse a configuration file with its includes; overrides apply before `${...}` is interpolated."""
     merged = read_merged(Path(path), overrides)
     parser = interpolating_parser(merged.text(), merged.path)
     try:
@@ -97,12 +97,12 @@ def read_config(path: str | Path, overrides: Iterable[str] = ()) -> Options:
 
 
 def config_text(options: Options) -> str:
-    """A configuration as one plain file, with its comments, nothing interpolated; of a checkpoint, its final values."""
+    """Return a configuration as one plain file with comments, not interpolated; for a checkpoint, final values."""
     return options.merged.text() if options.merged else resolved_text(options)
 
 
 def resolved_text(options: Options, given_only: bool = False) -> str:
-    """Final values, with nothing left to interpolate. given_only: leave out keys that no file or override names."""
+    """Return the final values, fully interpolated. given_only: omit keys that no file or override sets."""
     blocks = []
     for name in options.sections:
         given = options.merged.sections.get(name, {}) if given_only and options.merged else options[name]
@@ -112,7 +112,7 @@ def resolved_text(options: Options, given_only: bool = False) -> str:
 
 
 def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
-    """Validate all that can be known before reading data; return the typed `[train]` and any warnings."""
+    """Validate what can be checked before reading data; return the typed `[train]` and any warnings."""
     where = options.filename
     for key in options.train:
         if key not in names(TrainOptions):
@@ -133,15 +133,15 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
 
 
 def plugin_modules(options: Options) -> tuple[str, ...]:
-    """The user's own Python files; one alone need not stand in a list."""
+    """Return the user's own Python files; a single one need not be in a list."""
     modules = options.model.get("plugin_modules") or ()
     return read_section(ModelOptions, {"plugin_modules": modules}, f"{options.filename} [model]").plugin_modules
 
 
 def find_model(name: str, where: str) -> Any:
-    """The model class of that name."""
+    """Return the model class of that name."""
     if name in ONLY_IN_PYSIMT:
-        todo = "install pysimt beside this package to use it, or choose SimultaneousNMT"
+        todo = "install pysimt alongside this package to use it, or choose SimultaneousNMT"
         raise UserError(f"{name} ({ONLY_IN_PYSIMT[name]}) is offered only by pysimt itself", where, todo)
     if not name:
         raise UserError("no model is named", where, "e.g. model_type: SimultaneousNMT")
@@ -149,12 +149,12 @@ def find_model(name: str, where: str) -> Any:
 
 
 def option_classes(model: Any) -> tuple[type, ...]:
-    """All that `[model]` may hold for a model: options of the network, of the training recipe, and its own."""
+    """Return the option classes of `[model]` for a model: network, training recipe, and its own."""
     return tuple(dict.fromkeys((ModelOptions, RecipeOptions, *model.option_classes)))
 
 
 def used_option_classes(model: Any, values: dict[str, Any], where: str) -> tuple[type, ...]:
-    """Those, and what the parts declare that `[model]` names, such as rewards of one's own; their files are run."""
+    """Return `option_classes` and those of the parts that `[model]` names, such as custom rewards; runs their files."""
     classes = list(option_classes(model))
     for cls in classes:
         check_declaration(cls, f"option_classes of {model.__name__}")
@@ -166,17 +166,17 @@ def used_option_classes(model: Any, values: dict[str, Any], where: str) -> tuple
 
 
 def keys_of(classes: Iterable[type]) -> set[str]:
-    """The keys that some classes of options declare."""
+    """Return the keys that some option classes declare."""
     return set().union(*map(names, classes))
 
 
 def model_keys(model: Any) -> set[str]:
-    """The keys of `[model]` that a model uses, whatever it names there."""
+    """Return the keys of `[model]` that a model uses, whatever parts it names."""
     return keys_of(option_classes(model))
 
 
 def check_model_keys(options: Options, classes: Iterable[type]) -> list[str]:
-    """A key that no model knows is an error; one that only other models know, a warning, unless it is included."""
+    """Refuse keys that no model knows; return warnings about keys of other models, unless included."""
     own = keys_of(classes)
     every = own.union(*map(model_keys, MODELS.items.values()))
     if not every.issuperset(options.model):
@@ -188,7 +188,7 @@ def check_model_keys(options: Options, classes: Iterable[type]) -> list[str]:
 
 
 def keys_of_all_parts(options: Options) -> set[str]:
-    """The keys of all parts that any model could name, such as rewards in files that this one does not use."""
+    """Return the keys of all parts that any model could name, such as rewards in files that this one does not use."""
     classes = dict.fromkeys(cls for model in MODELS.items.values() for cls in option_classes(model))
     where = f"{options.filename} [model]"
     found = (section.options_of_registered(options.model, where) for section in sections_with_parts(classes))
@@ -196,14 +196,14 @@ def keys_of_all_parts(options: Options) -> set[str]:
 
 
 def place_of(options: Options, section: str, key: str) -> str:
-    """Where a key stands, for messages: perhaps in an included file."""
+    """Return the location of a key for messages; it may be an included file."""
     return f"{options.merged.file_of(section, key) if options.merged else options.filename} [{section}]"
 
 
 def drop_unused(options: Options, used: set[str]) -> list[str]:
-    """Forget included keys of `[model]` that the model does not use; return the other keys that it does not use.
+    """Drop included keys of `[model]` that the model does not use; return the other unused keys.
 
-    So a control can include the experiment that it controls, and name another model.
+    This lets a control include the experiment that it controls, and name another model.
     """
     unused, merged = [key for key in options.model if key not in used], options.merged
     included = [key for key in unused if merged and merged.is_inherited("model", key)]
@@ -215,7 +215,7 @@ def drop_unused(options: Options, used: set[str]) -> list[str]:
 
 
 def check_data(options: Options) -> None:
-    """Splits are dictionaries of files; the direction's two sides have vocabularies."""
+    """Check that splits are dictionaries of files and that both sides of the direction have vocabularies."""
     for key, value in options.data.items():
         files = list(value.values()) if isinstance(value, dict) else []
         if key.endswith("_set") and not (files and all(file and isinstance(file, str | Path) for file in files)):
@@ -230,7 +230,7 @@ def check_data(options: Options) -> None:
 
 
 def parse_direction(direction: Any, where: str) -> tuple[str, str]:
-    """The names of the source and the target in `src:Text -> trg:Text`."""
+    """Return the names of the source and the target in `src:Text -> trg:Text`."""
     place = f"{where} [model] direction"
     if not isinstance(direction, str) or direction.count("->") != 1:
         raise UserError(f"{direction!r} is not a direction", place, "e.g. direction: src:Text -> trg:Text")
@@ -253,11 +253,11 @@ def parse_direction(direction: Any, where: str) -> tuple[str, str]:
 def result_changing_differences(
     old: dict[str, Any], new: dict[str, Any], same: Callable[[Any, Any], bool] = operator.eq
 ) -> list[str]:
-    """Keys in which two configurations differ and that change what training computes. same: compares two values."""
+    """Return the differing keys that change what training computes. same: compares two values."""
     free = {field.name for field in dataclasses.fields(TrainOptions) if field.metadata["resume"]}
     differing = []
     for section in ("train", "model", "data", "vocabulary"):
-        declared = defaults(RecipeOptions) if section == "model" else {}  # written out or not, it is the same
+        declared = defaults(RecipeOptions) if section == "model" else {}  # an explicit default is no difference
         before, after = {**declared, **old.get(section, {})}, {**declared, **new.get(section, {})}
         for key in sorted(set(before) | set(after)):
             irrelevant = (section == "train" and key in free) or (
@@ -265,6 +265,6 @@ def result_changing_differences(
             )
             if not irrelevant and not same(before.get(key), after.get(key)):
                 was, is_now = before.get(key), after.get(key)
-                what = f"{was!r} -> {is_now!r}" if was != is_now else f"other content of {is_now!r}"
+                what = f"{was!r} -> {is_now!r}" if was != is_now else f"changed content of {is_now!r}"
                 differing.append(f"{section}.{key}: {what}")
     return differing

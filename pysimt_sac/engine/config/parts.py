@@ -1,4 +1,4 @@
-"""Options of parts that a configuration names, such as rewards: each part, ours or the user's own, declares its own."""
+"""Options of parts that a configuration names, such as rewards: each part, ours or the user's, declares its own."""
 
 import dataclasses
 from abc import abstractmethod
@@ -9,26 +9,26 @@ from pysimt_sac.errors import UserError
 
 
 class NamesParts:
-    """A section of options, some of whose values name parts that have options, too."""
+    """A section of options, some of which name parts that have their own options."""
 
     @classmethod
     @abstractmethod
     def options_of_named(cls, values: Mapping[str, Any], where: str) -> tuple[type, ...]:
-        """The option classes of the parts that `values` name; runs the user's own files that define them."""
+        """Return the option classes of the parts that `values` name; runs the user's files that define them."""
 
     @classmethod
     @abstractmethod
     def options_of_registered(cls, values: Mapping[str, Any], where: str) -> tuple[type, ...]:
-        """Those of all parts that could have been named instead."""
+        """Return the option classes of all parts that could be named instead."""
 
 
 def sections_with_parts(classes: Iterable[type]) -> list[type[NamesParts]]:
-    """Those of some sections that name parts."""
+    """Return the sections that name parts."""
     return [cls for cls in classes if issubclass(cls, NamesParts)]
 
 
 def check_declaration(cls: Any, where: str) -> None:
-    """Refuse a class of options that nobody could use."""
+    """Refuse an invalid class of options."""
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         todo = "decorate it with @dataclass(frozen=True)"
         raise UserError(f"{cls!r} is not a frozen dataclass of options", where, todo)
@@ -37,11 +37,11 @@ def check_declaration(cls: Any, where: str) -> None:
             todo = f'write `{field.name}: TYPE = option(DEFAULT, "what it means")`'
             raise UserError(f"{cls.__name__}.{field.name} is not declared by `option`", where, todo)
         if field.name != field.name.lower():
-            raise UserError(f"{cls.__name__}.{field.name} has capitals", where, "keys of configurations have none")
+            raise UserError(f"{cls.__name__}.{field.name} has capitals", where, "configuration keys are lower case")
 
 
 def refuse_clashes(classes: Iterable[type], where: str) -> None:
-    """Refuse a key that two classes declare with different meanings; one may be inherited or repeated."""
+    """Refuse a key that two classes declare differently; inheriting or repeating a declaration is fine."""
     declared: dict[str, tuple[type, Any]] = {}
     for cls in classes:
         for field in dataclasses.fields(cls):

@@ -1,4 +1,4 @@
-"""The experiments that come with this package: inside it if it was installed, else beside it."""
+"""The experiments shipped with this package: inside it if it is installed, else beside it."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def ready_folder() -> Path | None:
-    """The folder of the ready configurations."""
+    """Return the folder of the shipped configurations, if there is one."""
     places = (PACKAGE / "experiments", PACKAGE.parent / "experiments")
     return next((folder for folder in places if folder.is_dir()), None)
 
 
 def ready_configs() -> dict[str, Path]:
-    """The ready experiments by name, without the files that only others include."""
+    """Return the shipped experiments by name, without files that exist only to be included."""
     folder = ready_folder()
     paths = sorted(folder.glob("*.conf")) if folder else []
     return {path.stem: path for path in paths if not path.name.startswith("base_")}

@@ -1,45 +1,46 @@
-"""What the keys of a training recipe (`RecipeOptions`) demand of each other, of `[train]`, of models and of hosts."""
+"""Constraints on the keys of a training recipe (`RecipeOptions`): by each other, `[train]`, models and hosts."""
 
 import dataclasses
 
 from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions
 from pysimt_sac.errors import UserError
 
-FALLING = ("cosine", "linear")  # the schedules that have an end
-SMOOTHED = ("SimultaneousNMT",)  # whose training loss is that of `SimultaneousNMT.forward`
-ACCUMULATED = ("SimultaneousNMT", "MLENMT")  # whose `forward` only computes; learners take steps of their own in it
+FALLING = ("cosine", "linear")  # schedules with an end
+SMOOTHED = ("SimultaneousNMT",)  # models trained with the loss of `SimultaneousNMT.forward`
+ACCUMULATED = ("SimultaneousNMT", "MLENMT")  # whose `forward` only computes; learners make their own updates in it
 
 
 def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> list[str]:
-    """Refuse keys that contradict each other; warn of those that have no effect."""
+    """Refuse keys that contradict each other; return warnings about those without effect."""
     place = f"{where} [model]"
     if recipe.lr_schedule and train.lr_decay:
         todo = f"set lr_decay: False to use the schedule, or lr_schedule: none to keep {train.lr_decay}"
-        what = f"{recipe.lr_schedule} and [train] lr_decay: {train.lr_decay} both move the rate"
+        what = f"{recipe.lr_schedule} and [train] lr_decay: {train.lr_decay} both change the learning rate"
         raise UserError(what, f"{place} lr_schedule", todo)
     if recipe.lr_schedule in FALLING and recipe.lr_total is not None and recipe.lr_total <= recipe.lr_warmup:
         what = f"{recipe.lr_total} is not more than lr_warmup, {recipe.lr_warmup}"
-        raise UserError(what, f"{place} lr_total", "it counts the warm-up, too")
+        raise UserError(what, f"{place} lr_total", "it includes the warm-up")
     if recipe.weight_decay > 0 and train.optimizer != "adam":
         raise UserError(f"is for adam, not for {train.optimizer}", f"{place} weight_decay", "use [train] l2_reg")
     if recipe.weight_decay > 0 and train.l2_reg > 0:
         raise UserError("and [train] l2_reg both decay the weights", f"{place} weight_decay", "set one of them to 0")
     if recipe.label_smoothing > 0 and not is_one_of(train.model_type, SMOOTHED):
-        what = f"{train.model_type} has a loss of its own, which is not smoothed"
-        raise UserError(what, f"{place} label_smoothing", f"only {' and '.join(SMOOTHED)} can")
+        what = f"{train.model_type} has its own loss, which is not smoothed"
+        raise UserError(what, f"{place} label_smoothing", f"only {' and '.join(SMOOTHED)} supports it")
     if recipe.accumulate > 1 and not is_one_of(train.model_type, ACCUMULATED):
-        what = f"{train.model_type} learns from every batch at once"
-        raise UserError(what, f"{place} accumulate", f"only {' and '.join(ACCUMULATED)} can; raise batch_size instead")
+        what = f"{train.model_type} makes its own updates"
+        todo = f"only {' and '.join(ACCUMULATED)} support it; raise batch_size instead"
+        raise UserError(what, f"{place} accumulate", todo)
     return unused(recipe)
 
 
 def is_one_of(model_type: str, names: tuple[str, ...]) -> bool:
-    """Whether a model is among those of these names, in any case, as the registry finds them."""
+    """Return whether a model has one of these names, ignoring case as the registry does."""
     return model_type.lower() in [name.lower() for name in names]
 
 
 def unused(recipe: RecipeOptions) -> list[str]:
-    """A warning for each key that the chosen schedule does not look at."""
+    """Return a warning for each key that the chosen schedule ignores."""
     warned = []
     if recipe.lr_warmup and not recipe.lr_schedule:
         warned.append("[model] lr_warmup is not used without an lr_schedule, e.g. constant")
@@ -50,7 +51,7 @@ def unused(recipe: RecipeOptions) -> list[str]:
 
 
 def keys_without_effect(train: TrainOptions, model: ModelOptions) -> list[str]:
-    """A warning for each key of `[train]` and `[model]` whose value is not the default, and that nothing looks at."""
+    """Return a warning for each key of `[train]` and `[model]` that is not at its default and has no effect."""
     needs = {
         "momentum": ("optimizer: sgd", train.optimizer == "sgd"),
         "nesterov": ("optimizer: sgd", train.optimizer == "sgd"),
@@ -74,11 +75,11 @@ def keys_without_effect(train: TrainOptions, model: ModelOptions) -> list[str]:
 
 
 def refuse_in_pysimt(recipe: RecipeOptions, model_type: str, where: object) -> None:
-    """Refuse what pysimt's loop would ignore; what no host can do for this model, `check_recipe` has refused before."""
+    """Refuse what pysimt's loop would ignore; `check_recipe` has refused what no host supports for this model."""
     reasons = {
-        "label_smoothing": f"the loss of {model_type} is pysimt's own there",
-        "accumulate": "pysimt makes an update of every batch",
-        "batch_tokens": "pysimt makes its batches by sentences",
+        "label_smoothing": f"pysimt computes the loss of {model_type} itself",
+        "accumulate": "pysimt makes one update per batch",
+        "batch_tokens": "pysimt sizes its batches by sentences",
         "precision": "pysimt computes in float32",
     }
     default = RecipeOptions()

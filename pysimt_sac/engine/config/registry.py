@@ -1,7 +1,7 @@
-"""Where models, metrics and rewards are found by name.
+"""Registries of models, metrics and rewards by name.
 
 Ours register when their module is imported; other packages register through entry points of the groups
-`pysimt_sac.models`, `pysimt_sac.metrics` and `pysimt_sac.rewards`; a user's own file is named in the config.
+`pysimt_sac.models`, `pysimt_sac.metrics` and `pysimt_sac.rewards`; a user's own file is named in the configuration.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Things of one kind, by name. Names are matched in any case."""
+    """Items of one kind by name, matched case-insensitively."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -26,7 +26,7 @@ class Registry(Generic[T]):
         self._entry_points_read = False
 
     def register(self, name: str) -> Callable[[T], T]:
-        """A decorator that adds what it decorates under `name`."""
+        """Return a decorator that registers an item under `name`."""
 
         def add(item: T) -> T:
             self.items[name] = item
@@ -35,7 +35,7 @@ class Registry(Generic[T]):
         return add
 
     def get(self, name: str, where: object = "") -> T:
-        """The item of that name, or an error with the nearest known one."""
+        """Return the item of that name, or raise an error that suggests the nearest one."""
         self.read_entry_points()
         for known, item in self.items.items():
             if known.lower() == name.lower():
@@ -43,7 +43,7 @@ class Registry(Generic[T]):
         raise UserError(f"unknown {self.kind} {name!r}", where, did_you_mean(name, self.items))
 
     def read_entry_points(self) -> None:
-        """Add what other installed packages offer; ours win over theirs."""
+        """Add what other installed packages register; our own names take precedence."""
         if self._entry_points_read:
             return
         self._entry_points_read = True
@@ -51,7 +51,7 @@ class Registry(Generic[T]):
             if point.name not in self.items:
                 try:
                     self.items[point.name] = point.load()
-                except Exception as error:  # another package's fault must not stop ours
+                except Exception as error:  # another package may raise anything; name it
                     raise UserError(
                         f"cannot load: {error}", f"entry point {point.value}", "repair or remove that package"
                     ) from error
@@ -79,7 +79,7 @@ def load_plugin_modules(paths: Iterable[str | Path]) -> None:
         except UserError:
             del sys.modules[name]
             raise
-        except (Exception, SystemExit) as error:  # the user's file may do anything; say what it did
+        except (Exception, SystemExit) as error:  # the user's file may raise anything; report it
             del sys.modules[name]
             what = f"{type(error).__name__}: {error}"
             raise error_in_own_file(error) or UserError(what, path, "correct that file") from error

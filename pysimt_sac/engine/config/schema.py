@@ -1,6 +1,6 @@
-"""The options as a JSON Schema (draft 2020-12), made of their declarations, for editors and other programs.
+"""The options as a JSON Schema (draft 2020-12), generated from their declarations, for editors and other programs.
 
-It describes a configuration as `pysimt-sac config FILE --json` shows it: sections are objects, lists of words arrays.
+It describes a configuration as `pysimt-sac config FILE --json` prints it: sections are objects, lists of words arrays.
 """
 
 import dataclasses
@@ -18,10 +18,9 @@ FILES: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
 
 
 def schema_of(models: Mapping[str, tuple[type, ...]], defaults: Mapping[str, Mapping[str, Any]]) -> Schema:
-    """The schema of configurations.
+    """Return the schema of configurations.
 
-    models: the option classes of `[model]` by `model_type`. defaults: of options whose declared default does not suit
-    the model.
+    models: the option classes of `[model]` by `model_type`. defaults: by model, values that replace declared defaults.
     """
     train = section_schema([TrainOptions])
     train["properties"]["model_type"]["enum"] = sorted(models)
@@ -34,11 +33,11 @@ def schema_of(models: Mapping[str, tuple[type, ...]], defaults: Mapping[str, Map
         "type": "object",
         "required": ["train", "model", "data", "vocabulary"],
         "properties": {
-            "vars": {"type": "object", "description": "what other values refer to as ${vars:NAME}"},
+            "vars": {"type": "object", "description": "values that others refer to as ${vars:NAME}"},
             "train": {**train, "additionalProperties": False},
             "model": {"type": "object", "propertyNames": {"enum": known}, "required": ["direction"]},
             "data": {"type": "object", "patternProperties": {"_set$": {**FILES, "description": "a split's files"}}},
-            "vocabulary": {**FILES, "description": "the vocabulary's file of each side"},
+            "vocabulary": {**FILES, "description": "the vocabulary file of each side"},
         },
         "allOf": [
             {"if": of_model(name), "then": {"properties": {"model": {"$ref": f"#/$defs/{name}"}}}} for name in shapes
@@ -48,12 +47,12 @@ def schema_of(models: Mapping[str, tuple[type, ...]], defaults: Mapping[str, Map
 
 
 def of_model(name: str) -> Schema:
-    """The schema of configurations that train one model."""
+    """Return the schema of configurations that train one model."""
     return {"properties": {"train": {"properties": {"model_type": {"const": name}}}}}
 
 
 def section_schema(classes: Iterable[type], defaults: Mapping[str, Any] | None = None) -> Schema:
-    """The keys that some option classes declare; those that are there for pysimt's sake only are known, no more."""
+    """Return the schema of the keys that some option classes declare; pysimt-only keys are accepted unchecked."""
     properties = {}
     for cls in classes:
         hints = typing.get_type_hints(cls)
@@ -64,7 +63,7 @@ def section_schema(classes: Iterable[type], defaults: Mapping[str, Any] | None =
 
 
 def option_schema(field: "dataclasses.Field[Any]", hints: Mapping[str, Any], default: Any) -> Schema:
-    """One option: what it means, its default and the values that it may have."""
+    """Return the schema of one option: its meaning, default and allowed values."""
     annotation = hints[field.name]
     alternatives = typing.get_args(annotation) if is_union(annotation) else (annotation,)
     allowed = [value_schema(alternative, field.metadata) for alternative in alternatives]
@@ -77,7 +76,7 @@ def option_schema(field: "dataclasses.Field[Any]", hints: Mapping[str, Any], def
 
 
 def value_schema(annotation: Any, limits: Mapping[str, Any]) -> Schema:
-    """The values of one type."""
+    """Return the schema of the values of one type."""
     if annotation in SIMPLE:
         schema: Schema = {"type": SIMPLE[annotation]}
         if annotation in (int, float):

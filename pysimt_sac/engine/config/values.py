@@ -1,4 +1,4 @@
-"""The values of a configuration: from text to Python and back."""
+"""Configuration values, from text to Python and back."""
 
 import ast
 import os
@@ -13,12 +13,12 @@ CONSTANTS = {"true": True, "false": False, "none": None}
 
 
 def parse_value(text: str | None) -> Any:
-    """A Python literal where it is one; true, false and none in any case; else a string or a path."""
+    """Parse a Python literal, or true, false and none in any case; anything else is a string or a path."""
     return resolve_paths(parse_literal(text))
 
 
 def parse_literal(text: str | None) -> Any:
-    """What `parse_value` gives, with paths still as they are written."""
+    """Parse a value like `parse_value`, but leave paths as written."""
     if text is None:
         return None
     text = text.strip()
@@ -28,23 +28,23 @@ def parse_literal(text: str | None) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # e.g. an escape in a string that only looks like a literal
             value = ast.literal_eval(text)
-            repr(value)  # a number of thousands of digits cannot even be shown: leave it a string
+            repr(value)  # fails for a number with thousands of digits, which stays a string
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text
     return value
 
 
 def write_value(value: Any) -> str:
-    """The text that `parse_value`, or pysimt, reads as this value; nothing in it is interpolated."""
+    """Return the text that `parse_value`, or pysimt, reads as this value; `$` is escaped."""
     value = without_paths(value)
     text = value if isinstance(value, str) else repr(value)
-    # pysimt takes every word that begins with one of the constants for the constant itself.
+    # pysimt mistakes every word that begins with a constant for that constant.
     is_plain = parse_literal(text) == value and not ("\n" in text or text.lower().startswith(tuple(CONSTANTS)))
     return (text if is_plain or not isinstance(value, str) else repr(value)).replace("$", "$$")
 
 
 def without_paths(value: Any) -> Any:
-    """`value` with every path as a string."""
+    """Return `value` with every path as a string."""
     if isinstance(value, dict):
         return {without_paths(key): without_paths(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -53,7 +53,7 @@ def without_paths(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """`value` with every path as a string and every tuple as a list."""
+    """Return `value` with every path as a string and every tuple as a list."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -64,7 +64,7 @@ def plain(value: Any) -> Any:
 
 
 def resolve_paths(value: Any) -> Any:
-    """Strings that begin like a path become absolute paths, inside lists and dictionaries too."""
+    """Turn strings that begin like a path into absolute paths, also inside lists and dictionaries."""
     if isinstance(value, list | tuple):
         return type(value)(resolve_paths(item) for item in value)
     if isinstance(value, dict):
@@ -80,12 +80,12 @@ def resolve_paths(value: Any) -> Any:
 
 
 def is_text(value: str) -> bool:
-    """Whether a string can be written anywhere: `'\\0'` or half of a surrogate pair cannot."""
+    """Return whether a string can be written anywhere; `'\\0'` and lone surrogates cannot."""
     return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def expand_environment(text: str) -> str:
-    """Replace $HOME and its like, as pysimt does, before `${...}` is interpolated."""
+    """Replace $HOME and the like, as pysimt does, before `${...}` is interpolated."""
     for name in ENVIRONMENT:
         if name in os.environ:
             text = text.replace(f"${name}", os.environ[name])

@@ -1,6 +1,6 @@
 """Parallel text on its way from files to batches.
 
-`Text` holds one side of a corpus as numbers, `ParallelCorpus` pairs the sides and cuts them into batches. Which
+`Text` holds one side of a corpus as indices, `ParallelCorpus` pairs the sides and cuts them into batches. Which
 sentences share a batch is a pure function of the seed and the epoch, so that a resumed run sees the same batches.
 """
 
@@ -19,16 +19,16 @@ from pysimt_sac.engine.distributed import world
 from pysimt_sac.errors import UserError
 from pysimt_sac.files import kind_of, read_lines
 
-MAX_WORDS = 5000  # a longer line is a file without line ends, not a sentence
+MAX_WORDS = 5000  # a longer line means a file without line breaks, not a sentence
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Batch(dict[str, Tensor]):
-    """Sentences of each side as numbers (time, batch), padded with 0.
+    """Sentences of each side as indices (time, batch), padded with 0.
 
-    indices: their places in the corpus. lengths: how long they are, always in host memory, so that nobody has to wait
-    for a GPU to find out.
+    indices: their positions in the corpus. lengths: their lengths, always in host memory, so that reading them never
+    waits for a GPU.
     """
 
     def __init__(self, sides: dict[str, Tensor], indices: Sequence[int] = ()) -> None:
@@ -38,7 +38,7 @@ class Batch(dict[str, Tensor]):
         self.lengths = {name: ids.ne(PAD).sum(0).cpu() for name, ids in sides.items()}
 
     def local_shard(self) -> "Batch":
-        """This rank's sentences, padded as the global batch is; what follows (`World.sharded`) is about them."""
+        """Return this rank's sentences, padded like the global batch, and set `world.global_batch_size`."""
         world.global_batch_size = self.size if world.can_shard(self.size) else 0
         if not world.sharded:
             return self
@@ -46,26 +46,26 @@ class Batch(dict[str, Tensor]):
         return Batch({name: ids[:, own] for name, ids in self.items()}, self.indices[own])
 
     def device(self, device: torch.device) -> None:
-        """Move to a device, without waiting for the copy."""
+        """Move to a device without waiting for the copy."""
         self.update({name: ids.to(device, non_blocking=True) for name, ids in self.items()})
 
 
 def find_files(path: str | Path) -> list[Path]:
-    """The file itself, or those that a pattern such as `val.*.de` matches, in order."""
+    """Return the file itself, or those that match a pattern such as `val.*.de`, in order."""
     path = Path(path)
     if not any(sign in path.name for sign in "*?[") or kind_of(path):
         return [path]
     try:
         found = sorted(path.parent.glob(path.name))
     except ValueError as error:
-        raise UserError(f"is no pattern of file names: {error}", path) from error
+        raise UserError(f"is not a valid file name pattern: {error}", path) from error
     if not found:
         raise UserError("no file matches this pattern", path)
     return found
 
 
 def read_sentences(path: Path) -> list[str]:
-    """The lines of a corpus file; an empty file, an empty line or an absurdly long one is an error."""
+    """Return the lines of a corpus file; an empty file, an empty line or an absurdly long one is an error."""
     lines = read_lines(path, "corpus file")
     if not lines:
         raise UserError("is empty", path, "a corpus file has one sentence per line")
@@ -77,13 +77,13 @@ def read_sentences(path: Path) -> list[str]:
 
 
 def check_length(line: str, number: int, where: object) -> None:
-    """Refuse what cannot be a sentence, before it takes all memory."""
+    """Refuse what cannot be a sentence before it exhausts memory."""
     if len(line) > 2 * MAX_WORDS and len(line.split()) > MAX_WORDS:
         raise UserError(f"line {number} has {len(line.split())} words", where, "write one sentence per line")
 
 
 class Text:
-    """One side of a corpus: all sentences in one array of numbers, so that millions of them stay small."""
+    """One side of a corpus: all sentences in one array of indices, so that millions of them stay small."""
 
     def __init__(self, sentences: Sequence[str], vocab: Vocabulary, is_target: bool, name: object = "text") -> None:
         rows = [np.asarray(vocab.sent_to_idxs(line, explicit_bos=is_target), dtype=np.int32) for line in sentences]
@@ -96,7 +96,7 @@ class Text:
         return len(self.lengths)
 
     def pad(self, indices: Sequence[int]) -> Tensor:
-        """Some sentences as a (time, batch) tensor."""
+        """Return some sentences as a (time, batch) tensor."""
         padded = np.full((int(self.lengths[indices].max()), len(indices)), PAD, dtype=np.int64)
         for column, index in enumerate(indices):
             padded[: self.lengths[index], column] = self.ids[self.starts[index] : self.starts[index + 1]]
@@ -104,9 +104,9 @@ class Text:
 
 
 def order_by_length(lengths: Indices, tie_lengths: Indices, rng: np.random.Generator) -> Indices:
-    """Sentences by the length of one side, then by that of the other.
+    """Sort sentences by the length of one side, then by that of the other.
 
-    Grouping by source length alone leaves a third of the target positions to padding. Sentences of the same two
+    Grouping by source length alone wastes a third of the target positions on padding. Sentences of the same two
     lengths are shuffled, so that no two epochs have the same batches.
     """
     order = rng.permutation(len(lengths))
@@ -114,17 +114,17 @@ def order_by_length(lengths: Indices, tie_lengths: Indices, rng: np.random.Gener
 
 
 def split_where_longer(order: Indices, lengths: Indices) -> list[Indices]:
-    """Sentences in the order of their lengths, each length by itself."""
+    """Split sentences that are sorted by length into groups of equal length."""
     return np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1)
 
 
 def cut_by_sentences(order: Indices, size: int) -> list[Indices]:
-    """Batches of `size` sentences; the last may be smaller."""
+    """Cut into batches of `size` sentences; the last may be smaller."""
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def cut_by_tokens(order: Indices, lengths: Indices, most: int) -> list[Indices]:
-    """Batches in which the sentences times the longest one's length are at most `most`; none is empty."""
+    """Cut into batches of at most `most` tokens, padding included; a longer sentence is a batch of its own."""
     edges, first, longest = [], 0, 0
     for place, length in enumerate(lengths[order].tolist()):
         longest = max(longest, length)
@@ -137,8 +137,8 @@ def cut_by_tokens(order: Indices, lengths: Indices, most: int) -> list[Indices]:
 class ParallelCorpus(Dataset[Batch]):
     """Sentence pairs (or sources alone) and the batches they form.
 
-    batch_tokens: if not 0, what limits a batch, instead of `batch_size`: words of the last side that are to be
-    predicted, `<eos>` and padding counted, `<bos>` not.
+    batch_tokens: if not 0, the limit of a batch in place of `batch_size`: predicted words of the last side, `<eos>`
+    and padding counted, `<bos>` not.
     """
 
     def __init__(
@@ -184,11 +184,11 @@ class ParallelCorpus(Dataset[Batch]):
 
     @property
     def left_out(self) -> int:
-        """How many sentences were too long."""
+        """The number of sentences that were too long."""
         return len(self.bucket_lengths) - len(self.kept)
 
     def batches(self, epoch: int = 0) -> list[Indices]:
-        """The sentences of each batch of an epoch, in the order in which they are visited."""
+        """Return the sentences of each batch of an epoch, in the order of use."""
         rng = np.random.default_rng([self.seed, epoch])
         lengths, tie_lengths = self.bucket_lengths[self.kept], self.tie_lengths[self.kept]
         if self.training and self.bucket_by is None:
@@ -205,13 +205,13 @@ class ParallelCorpus(Dataset[Batch]):
         return [self.kept[group] for group in groups]
 
     def cut(self, order: Indices) -> list[Indices]:
-        """Batches of sentences in a given order."""
+        """Cut sentences in a given order into batches."""
         if self.batch_tokens:
             return cut_by_tokens(order, self.n_predicted, self.batch_tokens)
         return cut_by_sentences(order, self.batch_size)
 
     def local_batches(self) -> Iterator[Batch | None]:
-        """The batches that this rank evaluates, then None until all ranks have had equally many."""
+        """Yield the batches that this rank evaluates, then None until all ranks have had equally many."""
         n_batches = len(self.batches())
         yield from self.loader(start=world.rank, step=world.size)
         yield from repeat(None, -(-n_batches // world.size) - len(range(world.rank, n_batches, world.size)))
@@ -223,7 +223,7 @@ class ParallelCorpus(Dataset[Batch]):
     def loader(
         self, epoch: int = 0, start: int = 0, num_workers: int = 0, pin_memory: bool = False, step: int = 1
     ) -> Iterator[Batch]:
-        """The batches of an epoch from number `start` on, or every `step`-th of them."""
+        """Iterate over the batches of an epoch from number `start` on, or every `step`-th of them."""
         loader: DataLoader[Batch] = DataLoader(
             self,
             batch_size=None,
@@ -236,7 +236,7 @@ class ParallelCorpus(Dataset[Batch]):
 
 
 def check_parallel(sides: dict[str, Text]) -> None:
-    """All sides must have as many lines."""
+    """Check that all sides have the same number of lines."""
     sizes = {side.name: len(side) for side in sides.values()}
     if len(set(sizes.values())) > 1:
         counts = ", ".join(f"{name} has {size}" for name, size in sizes.items())

@@ -1,4 +1,4 @@
-"""Post-processing of hypotheses and references before they are scored: pysimt's filters, by their names."""
+"""Post-processing of hypotheses and references before scoring: pysimt's filters by name."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -29,12 +29,12 @@ def join_compounds(line: str) -> str:
 
 
 def join_hyphens(line: str) -> str:
-    """Undo the hyphen splitting of the Moses tokeniser: `foo @-@ bar` is `foo-bar`."""
+    """Undo the hyphen splitting of the Moses tokeniser: `foo @-@ bar` becomes `foo-bar`."""
     return re.sub(r"\s*@-@\s*", "-", line)
 
 
 def join_characters(line: str) -> str:
-    """Make words of characters, `<s>` standing for the space."""
+    """Join characters into words; `<s>` stands for the space."""
     return line.replace(" ", "").replace("<s>", " ").strip()
 
 
@@ -66,7 +66,7 @@ class FilterChain:
         self.names = list(names)
 
     def __call__(self, lines: Iterable[str]) -> list[str]:
-        """The filtered lines."""
+        """Return the filtered lines."""
         filtered = list(lines)
         for name in self.names:
             filtered = [FILTERS[name](line) for line in filtered]

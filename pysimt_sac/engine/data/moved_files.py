@@ -1,4 +1,4 @@
-"""Files that have moved since a configuration was written: the same content elsewhere, and finding them again."""
+"""Files that have moved since a configuration was written: comparing them by content, and finding them again."""
 
 import zlib
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ BLOCK = 1 << 20
 
 
 def is_path(value: Any) -> bool:
-    """Whether a value of a configuration, stored as plain text, is a path: those are absolute."""
+    """Return whether a configuration value, stored as plain text, is a path: those are absolute."""
     return isinstance(value, str) and value.startswith("/")
 
 
 def checksum(path: str) -> int | None:
-    """The checksum of a file, or of all files that a pattern matches; None if there is none."""
+    """Return the checksum of a file, or of all files that match a pattern; None if there are none."""
     try:
         found, total = [file for file in find_files(path) if kind_of(file) == "file"], 0
     except UserError:
@@ -34,7 +34,7 @@ def checksum(path: str) -> int | None:
 
 
 def checksums(value: Any) -> dict[str, int]:
-    """The checksum of every file that a configuration names, by its path."""
+    """Return the checksum of every file that a configuration names, by path."""
     if isinstance(value, dict | list):
         items = value.values() if isinstance(value, dict) else value
         return {path: found for item in items for path, found in checksums(item).items()}
@@ -43,9 +43,9 @@ def checksums(value: Any) -> dict[str, int]:
 
 
 def same_value(old: Any, new: Any, known: Mapping[str, int]) -> bool:
-    """Whether two values of a configuration mean the same; files do if their content is the same, wherever they are.
+    """Return whether two configuration values mean the same; files are compared by content, wherever they are.
 
-    known: checksums of the old files. What has none, such as a folder, is known by its name.
+    known: checksums of the old files. What has none, such as a folder, is compared by name.
     """
     if isinstance(old, dict) and isinstance(new, dict):
         return set(old) == set(new) and all(same_value(old[key], new[key], known) for key in old)
@@ -58,7 +58,7 @@ def same_value(old: Any, new: Any, known: Mapping[str, int]) -> bool:
 
 
 def find_under(folder: Path, path: str | PurePath) -> Path | None:
-    """The file below a folder that shares the most of its last parts with a path, such as FOLDER/demo/test.en."""
+    """Return the file below a folder that shares the longest tail of a path, such as FOLDER/demo/test.en."""
     parts = [part for part in Path(path).parts if part != "/"]
     for start in range(len(parts)):
         place = folder.joinpath(*parts[start:])
@@ -69,9 +69,9 @@ def find_under(folder: Path, path: str | PurePath) -> Path | None:
 
 
 def relocated(options: Mapping[str, Any], folder: Path) -> dict[str, dict[str, dict[str, str]]]:
-    """The files of `[data]` and `[vocabulary]` that are found below a folder: section, key, side (or nothing), path."""
+    """Return the files of `[data]` and `[vocabulary]` found below a folder, by section, key and side, if any."""
     if kind_of(folder) != "folder":
-        raise UserError("no such folder", folder, "name the one that the data is in now")
+        raise UserError("no such folder", folder, "name the folder that the data is in now")
     found: dict[str, dict[str, dict[str, str]]] = {"data": {}, "vocabulary": {}}
     for section, places in found.items():
         for key, value in options[section].items():
@@ -82,7 +82,7 @@ def relocated(options: Mapping[str, Any], folder: Path) -> dict[str, dict[str, d
 
 
 def as_overrides(found: Mapping[str, Mapping[str, Mapping[str, str]]]) -> list[str]:
-    """What `relocated` found, as `section.key:value` words."""
+    """Return what `relocated` found as `section.key:value` words."""
     return [
         f"{section}.{key}{f'.{side}' if side else ''}:{path}"
         for section, places in found.items()

@@ -1,7 +1,7 @@
-"""How a model's text was prepared, as a checkpoint carries it: without it nobody can give the model plain text.
+"""How a model's text was prepared, as stored in checkpoints; without it, the model cannot be given plain text.
 
-`pysimt-sac prepare` writes it into `corpus.json` of its folder, under `preparation`, for each training text; training
-takes it from there into the checkpoints. `pysimt_sac.corpora.plain_text` does what it says.
+`pysimt-sac prepare` writes it to `corpus.json` in its folder, under `preparation`, for each training text; training
+copies it into the checkpoints. `pysimt_sac.corpora.plain_text` applies it.
 """
 
 import base64
@@ -23,11 +23,10 @@ HINT = "prepare the corpus again, or write the record by hand (docs/corpora.md)"
 
 @dataclass(frozen=True)
 class Segmentation:
-    """How words are cut into pieces, with all that it takes.
+    """A subword segmentation, with everything needed to apply it.
 
-    model: the text of BPE codes, or a SentencePiece model in base64; units: the text of subword-nmt's vocabulary, of
-    which units with fewer than `threshold` occurrences are cut further. In the record of a folder both are the names
-    of files beside it.
+    model: BPE codes as text, or a SentencePiece model in base64; units: subword-nmt's vocabulary as text; its units
+    with fewer than `threshold` occurrences are split further. In a folder's record both are names of files beside it.
     """
 
     kind: str
@@ -38,7 +37,7 @@ class Segmentation:
 
 @dataclass(frozen=True)
 class SidePreparation:
-    """What was done to the text of one side: Moses' steps in their order, then the segmentation."""
+    """How the text of one side was prepared: Moses' steps in order, then the segmentation."""
 
     language: str
     steps: tuple[str, ...] = STEPS
@@ -48,30 +47,30 @@ class SidePreparation:
 
 @dataclass(frozen=True)
 class TextPreparation:
-    """What was done to the text of both sides."""
+    """How the text of both sides was prepared."""
 
     source: SidePreparation
     target: SidePreparation
 
     def state(self) -> dict[str, Any]:
-        """Plain values, for a checkpoint."""
+        """Return plain values for a checkpoint."""
         return {side: plain_side(getattr(self, side)) for side in ("source", "target")}
 
     @classmethod
     def from_state(cls, state: Any, where: object) -> "TextPreparation":
-        """What `state` gave, checked: checkpoints come from anywhere."""
+        """Check and restore the output of `state`: checkpoints come from anywhere."""
         if not isinstance(state, dict):
             raise UserError("its record of the preparation is damaged", where, "give it a new one: pysimt-sac attach")
         return cls(*(read_side(state.get(side), where, side) for side in ("source", "target")))
 
 
 def plain_side(side: SidePreparation) -> dict[str, Any]:
-    """A side as JSON and checkpoints hold it."""
+    """Return a side as JSON and checkpoints store it."""
     return {**asdict(side), "steps": list(side.steps)}
 
 
 def read_side(entry: Any, where: object, name: str, folder: Path | None = None) -> SidePreparation:
-    """A side's entry, checked. folder: where the files are that it names, if it is not a checkpoint's."""
+    """Check and read a side's entry. folder: where the files that it names are, if not in a checkpoint."""
     place = f"{where} {KEY} of {name}"
     if not isinstance(entry, dict) or not isinstance(entry.get("language"), str):
         raise UserError("names no language", place, HINT)
@@ -85,7 +84,7 @@ def read_side(entry: Any, where: object, name: str, folder: Path | None = None) 
 
 
 def read_segmentation(entry: Any, place: str, folder: Path | None) -> Segmentation:
-    """A segmentation's entry, checked, with the content of the files that it names."""
+    """Check and read a segmentation's entry, with the content of the files that it names."""
     entry = entry if isinstance(entry, dict) else {}
     kind, threshold = entry.get("kind"), entry.get("threshold", 0)
     model, units = entry.get("model"), entry.get("units") or ""
@@ -100,7 +99,7 @@ def read_segmentation(entry: Any, place: str, folder: Path | None) -> Segmentati
 
 
 def read_model(path: Path, kind: str) -> str:
-    """The content of a file of BPE codes or of a SentencePiece model."""
+    """Return the content of a file of BPE codes or of a SentencePiece model."""
     if kind == "bpe":
         return "\n".join(read_lines(path, "file of BPE codes"))
     try:
@@ -110,7 +109,7 @@ def read_model(path: Path, kind: str) -> str:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """What a folder's record says of its training texts, by their names; nothing if it is of an earlier version."""
+    """Return a folder's record of its training texts by name; empty if an earlier version wrote it."""
     path = folder / RECORD_NAME
     try:
         record = json.loads("\n".join(read_lines(path, "record of a prepared corpus")))
@@ -123,9 +122,9 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def preparation_of_folder(folder: Path, train_set: Any, sides: Sequence[str], where: object) -> TextPreparation:
-    """The record of a folder, for a model that was trained on texts of these names.
+    """Return a folder's record for a model that was trained on texts of these names.
 
-    A record that was written by hand may name the sides (`src`, `trg`) instead of the texts.
+    A record written by hand may name the sides (`src`, `trg`) instead of the texts.
     """
     if not folder.is_dir():
         raise UserError("no such folder", folder, "give the folder of a language pair that `pysimt-sac prepare` wrote")
@@ -135,14 +134,14 @@ def preparation_of_folder(folder: Path, train_set: Any, sides: Sequence[str], wh
     for side, name in zip(sides, text_names(train_set, sides), strict=True):
         key = next((key for key in (name, side) if key in entries), None)
         if key is None:
-            what = f"says nothing of {name or side}, the text of {where}, only of {', '.join(entries)}"
+            what = f"says nothing about {name or side}, the text of {where}, only about {', '.join(entries)}"
             raise UserError(what, place, HINT)
         found.append(read_side(entries[key], place, key, folder))
     return TextPreparation(*found)
 
 
 def preparation_of_training(train_set: Any, sides: Sequence[str]) -> TextPreparation | None:
-    """The record that lies beside the training texts, if there is one of both."""
+    """Return the record beside the training texts, if it covers both sides."""
     found = []
     for side, name in zip(sides, text_names(train_set, sides), strict=True):
         folder = Path(train_set[side]).parent if name else Path()
@@ -156,6 +155,6 @@ def preparation_of_training(train_set: Any, sides: Sequence[str]) -> TextPrepara
 
 
 def text_names(train_set: Any, sides: Sequence[str]) -> list[str]:
-    """The names of the training texts in a configuration; empty where it has none."""
+    """Return the names of the training texts in a configuration; empty where there is none."""
     files = [train_set.get(side) if isinstance(train_set, dict) else None for side in sides]
     return [Path(str(file)).name if isinstance(file, str | PurePath) else "" for file in files]

@@ -1,4 +1,4 @@
-"""Words and their numbers, in pysimt's JSON format: token -> "index count"."""
+"""Vocabularies in pysimt's JSON format: token -> "index count"."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ BUILD_HINT = "build it with: pysimt build-vocab FILE -o FOLDER"
 
 
 class Vocabulary:
-    """A two-way mapping; `vocab['word']` is a number and `vocab[number]` a word, as in pysimt."""
+    """A two-way mapping: `vocab['word']` is an index and `vocab[index]` a word, as in pysimt."""
 
     def __init__(self, tokens: Sequence[str], counts: Sequence[int], name: str = "") -> None:
         self.tokens = list(tokens)
@@ -23,7 +23,7 @@ class Vocabulary:
         self.index = {token: number for number, token in enumerate(tokens)}
 
     def difference_from(self, other: "Vocabulary") -> str:
-        """The first word that is another one there, in words; nothing if all are the same."""
+        """Describe the first word that differs from another vocabulary; empty if none does."""
         for number, (theirs, ours) in enumerate(zip(other.tokens, self.tokens, strict=False)):
             if theirs != ours:
                 return f"word {number} is {theirs!r} there and {ours!r} here"
@@ -31,7 +31,7 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path: str | Path, short_list: int = 0) -> "Vocabulary":
-        """Read a vocabulary file; `short_list` keeps only its first so many entries."""
+        """Read a vocabulary file, or only its first `short_list` entries."""
         path = Path(path).expanduser()
         try:
             pairs = json.loads("\n".join(read_lines(path, "vocabulary file")), object_pairs_hook=list)
@@ -42,7 +42,7 @@ class Vocabulary:
         entries = [parse_entry(token, value, path) for token, value in pairs]
         if short_list:
             if short_list <= len(SPECIAL_TOKENS):
-                what = f"{short_list} leaves no word beside the {len(SPECIAL_TOKENS)} special tokens"
+                what = f"{short_list} leaves no word besides the {len(SPECIAL_TOKENS)} special tokens"
                 raise UserError(what, "[model] short_list", "0 keeps all words")
             entries = entries[:short_list]
         check_entries(entries, path)
@@ -51,7 +51,7 @@ class Vocabulary:
 
     @classmethod
     def from_state(cls, state: Any, path: Path) -> "Vocabulary":
-        """The vocabulary of a checkpoint; `path` is the checkpoint's."""
+        """Return the vocabulary of a checkpoint; `path` is the checkpoint's."""
         tokens, counts = (state.get(key) if isinstance(state, dict) else None for key in ("tokens", "counts"))
         if not (
             isinstance(tokens, list)
@@ -64,13 +64,13 @@ class Vocabulary:
         return cls(tokens, counts, path.name)
 
     def sent_to_idxs(self, line: str, explicit_bos: bool = False, explicit_eos: bool = True) -> list[int]:
-        """The numbers of a sentence's words; words it does not have become `<unk>`."""
-        # A special token written out in the text is an unknown word, never a pad or an end.
+        """Return the indices of a sentence's words; unknown words become `<unk>`."""
+        # A special token spelled out in the text is an unknown word, never padding or an end.
         numbers = [max(self.index.get(token, UNK), UNK) for token in line.split()]
         return [BOS] * explicit_bos + numbers + [EOS] * explicit_eos
 
     def idxs_to_sent(self, numbers: Iterable[int], debug: bool = False) -> str:
-        """The words of a sentence up to its `<eos>`, or all of them with `debug`."""
+        """Return the words of a sentence up to its `<eos>`, or all of them with `debug`."""
         words = []
         for number in numbers:
             if number == EOS and not debug:
@@ -79,11 +79,11 @@ class Vocabulary:
         return " ".join(words)
 
     def list_of_idxs_to_sents(self, sentences: Iterable[Iterable[int]]) -> list[str]:
-        """The words of several sentences."""
+        """Return the words of several sentences."""
         return [self.idxs_to_sent(sentence) for sentence in sentences]
 
     def state(self) -> dict[str, list[Any]]:
-        """All of it, so that a checkpoint can be used without its vocabulary files."""
+        """Return the whole vocabulary, so that a checkpoint can be used without vocabulary files."""
         return {"tokens": self.tokens, "counts": [self.counts[token] for token in self.tokens]}
 
     def __getitem__(self, key: str | int) -> int | str:
@@ -97,7 +97,7 @@ class Vocabulary:
 
 
 def parse_entry(token: str, value: Any, path: Path) -> tuple[str, int, int]:
-    """One entry of the file as (token, index, count)."""
+    """Parse one entry of the file into (token, index, count)."""
     try:
         index, count = (int(number) for number in value.split())
     except (AttributeError, ValueError) as error:
@@ -107,23 +107,23 @@ def parse_entry(token: str, value: Any, path: Path) -> tuple[str, int, int]:
 
 
 def is_one_word(token: str) -> bool:
-    """Whether a token can be written into a line of a text file and leaves it one line."""
+    """Return whether a token can be part of a line of text without breaking it."""
     try:
         token.encode("utf-8")
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return bool(token) and not set(token) & set("\n\r\0")
 
 
 def check_entries(entries: list[tuple[str, int, int]], path: Path) -> None:
-    """Every number from 0 on exactly once, every word once, the special tokens in their places."""
+    """Check that indices count from 0, words and indices are unique, and special tokens are in place."""
     tokens: dict[str, int] = {}
     indices: dict[int, str] = {}
     for token, index, _ in entries:
         if token in tokens:
-            raise UserError(f"{token!r} stands in it twice", path, BUILD_HINT)
+            raise UserError(f"{token!r} occurs twice", path, BUILD_HINT)
         if not is_one_word(token):
-            raise UserError(f"{token!r} cannot stand in a line of text", path, BUILD_HINT)
+            raise UserError(f"{token!r} cannot be part of a line of text", path, BUILD_HINT)
         if index in indices:
             raise UserError(f"{token!r} and {indices[index]!r} have the same index {index}", path, BUILD_HINT)
         tokens[token], indices[index] = index, token

@@ -1,1 +1,1 @@
-"""Translating with a trained network: greedy, beam and sampling searches."""
+"""Decoding with a trained network: greedy search, beam search and sampling."""

@@ -1,7 +1,7 @@
-"""Greedy search over a stream of batches: the next one joins while the last sentences of another are under way.
+"""Greedy search over a stream of batches: the next one joins while the last sentences of earlier ones are open.
 
-With few rows a step takes as long to read the weights as with many, so it pays to keep it full. Two batches are under
-way at most: one joins when no more sentences are open than the last one had.
+A step with few rows takes as long to read the weights as one with many, so it pays to keep it full. At most two
+batches' worth of sentences are open: the next batch joins when no more are open than the last one had.
 """
 
 import math
@@ -20,34 +20,34 @@ from pysimt_sac.engine.network.stepper import Stepper
 
 @dataclass
 class Row:
-    """A sentence under way: its words so far, and whether more may come."""
+    """A sentence being translated: its words so far, and whether more may follow."""
 
     words: list[int]
     open: bool = True
 
 
 class Rows:
-    """The sentences that a stepper works on, some of which may have ended."""
+    """The sentences that a stepper works on, some of which may be finished."""
 
     def __init__(self, stepper: Stepper, rows: list[Row]) -> None:
         self.stepper, self.rows = stepper, rows
         self.words_B: Tensor = torch.full((len(rows),), BOS, device=stepper.device)
 
     def join(self, other: "Rows") -> None:
-        """Go on with the open ones of these and with others."""
+        """Drop finished sentences and append others."""
         self.keep_open()
         self.stepper.join(other.stepper)
         self.rows, self.words_B = self.rows + other.rows, torch.cat((self.words_B, other.words_B))
 
     def keep_open(self) -> None:
-        """Go on without the sentences that have ended."""
+        """Drop finished sentences."""
         places = [place for place, row in enumerate(self.rows) if row.open]
         indices = torch.tensor(places, device=self.words_B.device)
         self.stepper.keep_sentences(indices)
         self.rows, self.words_B = [self.rows[place] for place in places], self.words_B[indices]
 
     def step(self, max_len: int) -> int:
-        """Add a word to every open sentence; how many are open then."""
+        """Add a word to every open sentence; return how many are still open."""
         self.words_B = self.stepper.likeliest(self.words_B)
         for row, word in zip(self.rows, self.words_B.tolist(), strict=True):
             if row.open and word != EOS:
@@ -60,7 +60,7 @@ class Rows:
 def greedy_stream(
     model: Searchable, batches: Iterable[Any], max_len: int = 100, suppress_unk: bool = False
 ) -> Iterator[tuple[Any, list[Hypothesis]]]:
-    """Every batch with its translations, in the batches' order; scores, which would need a softmax, are nan."""
+    """Yield every batch with its translations, in order; scores, which would need a softmax, are nan."""
     batches = iter(batches)
     under_way: deque[tuple[Any, list[Row]]] = deque()
     rows: Rows | None = None
@@ -86,11 +86,11 @@ def greedy_stream(
 
 
 def begin(model: Searchable, batch: Any, suppress_unk: bool) -> Rows:
-    """A batch before its first word."""
+    """Return the rows of a batch before its first word."""
     stepper = model.stepper(model.encode(batch), suppress_unk, normalise=False)
     return Rows(stepper, [Row([]) for _ in range(batch.size)])
 
 
 def greedy_search(model: Searchable, batch: Any, max_len: int = 100, suppress_unk: bool = False) -> list[Hypothesis]:
-    """The likeliest next word at every step, for one batch."""
+    """Translate one batch by the likeliest word at every step."""
     return next(greedy_stream(model, [batch], max_len, suppress_unk))[1]

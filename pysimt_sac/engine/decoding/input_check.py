@@ -1,7 +1,7 @@
-"""Is a text like the one that a model was trained on? A model answers unknown words with fluent inventions.
+"""Does a text resemble a model's training text? A model answers unknown words with fluent inventions.
 
-What the vocabulary tells about the training text: which words it had, whether any of them had upper case, whether
-punctuation stood alone, whether words were cut into pieces, and how many new words another text of its kind would have.
+The vocabulary shows which words the training text had, whether it had upper case, whether punctuation was split off,
+whether words were split into subwords, and how many new words to expect in another text of its kind.
 """
 
 import math
@@ -11,24 +11,22 @@ from typing import Any
 
 from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS, Vocabulary
 
-TOLERATED = 0.05  # share of unknown words that is never remarkable ...
-TIMES = 3  # ... nor is this many times the expected share
-CHANCE = (
-    0.01  # of so many unknown words or more, if the tolerated share were the true one; below it they are remarkable
-)
-RARE = 5  # vocabularies leave out words that are seen less often, and seldom others
-REMARKABLE = 0.01  # share of words with upper case, or with punctuation at their end
+TOLERATED = 0.05  # share of unknown words that never causes a warning ...
+TIMES = 3  # ... nor does this many times the expected share
+CHANCE = 0.01  # warn if so many unknown words have a lower probability under the tolerated share
+RARE = 5  # vocabularies leave out words that occur less often, and rarely others
+REMARKABLE = 0.01  # share of words with upper case, or with trailing punctuation
 PUNCTUATION = ".,!?;:"
 PIECE = "@@"
 
 
 def expected_unknown(counts: Iterable[int]) -> float:
-    """The share of unknown words to expect, from how often each known word stands in the training text.
+    """Estimate the share of unknown words from how often each known word occurs in the training text.
 
-    The words that are new in a text are as many as those seen once (Good and Turing). If the vocabulary leaves out
-    words seen less than m times, their number follows from those seen m times: by Zipf's law n_r = K / (r (r + 1))
-    words are seen r times, so that those make up K / (r + 1) of the text's words. A vocabulary without rare words
-    comes from a text that has none, or is no vocabulary of words.
+    A new text has as many new words as the training text has words seen once (Good-Turing). If the vocabulary leaves
+    out words seen less than m times, their number follows from those seen m times: by Zipf's law n_r = K / (r (r + 1))
+    words are seen r times, which make up K / (r + 1) of the text's words. A vocabulary without rare words comes from a
+    text that has none, or is not a vocabulary of words.
     """
     sizes = Counter(count for count in counts if count > 0)
     least = min(sizes, default=0)
@@ -41,24 +39,24 @@ def expected_unknown(counts: Iterable[int]) -> float:
 
 
 def chance_of(n_unknown: int, n_words: int, share: float) -> float:
-    """The probability of so many unknown words or more, if each word is unknown with probability `share`."""
-    if share >= 1 or n_unknown <= share * n_words:  # no more than there are on average
+    """Return the probability of at least `n_unknown` unknown words, if each is unknown with probability `share`."""
+    if share >= 1 or n_unknown <= share * n_words:  # no more than the mean
         return 1.0
     total = 0.0
     for found in range(n_unknown, n_words + 1):
         log_choose = math.lgamma(n_words + 1) - math.lgamma(found + 1) - math.lgamma(n_words - found + 1)
         term = math.exp(log_choose + found * math.log(share) + (n_words - found) * math.log1p(-share))
         total += term
-        if term < 1e-6 * total:  # beyond the average they only fall
+        if term < 1e-6 * total:  # beyond the mean, terms only fall
             break
     return total
 
 
 class InputCheck:
-    """Counts the words of sources as they come, and warns once if they are unlike the training text."""
+    """Counts source words as they arrive, and warns once if they are unlike the training text."""
 
     def __init__(self, vocab: Any) -> None:
-        """vocab: the source's, of the engine or of pysimt, which does not tell how often words were seen."""
+        """vocab: of the source, the engine's or pysimt's, which has no word counts."""
         known = [str(vocab[number]) for number in range(len(SPECIAL_TOKENS), len(vocab))]
         self.known = set(known)
         self.has_upper = any(token != token.lower() for token in known)
@@ -70,7 +68,7 @@ class InputCheck:
         self.warned = False
 
     def __call__(self, lines: Iterable[str]) -> str:
-        """A warning, or an empty string: also if there has been one."""
+        """Return a warning, or an empty string, also if there has already been one."""
         if self.warned:
             return ""
         for line in lines:
@@ -80,11 +78,11 @@ class InputCheck:
         if not findings:
             return ""
         self.warned = True
-        todo = "Unknown words are guessed; prepare the text as the training text was"
-        return f"Warning: the source is unlike the text that the model has learned: {'; '.join(findings)}. {todo}."
+        todo = "Unknown words are guessed; prepare the text like the training text"
+        return f"Warning: the source is unlike the model's training text: {'; '.join(findings)}. {todo}."
 
     def count(self, word: str) -> None:
-        """Note what is remarkable about a word."""
+        """Record what is unusual about a word."""
         bare = word.rstrip(PUNCTUATION)
         marks = {
             "words": True,
@@ -98,15 +96,15 @@ class InputCheck:
             self.examples.setdefault(mark, word)
 
     def findings(self) -> list[str]:
-        """All that is remarkable about the words so far, with figures."""
+        """Return everything unusual about the words so far, with figures."""
         counts, n_words, found = self.counts, self.counts["words"], []
         tolerated = max(TOLERATED, TIMES * self.expected)
         if chance_of(counts["unknown"], n_words, tolerated) < CHANCE:
             share, of_all = counts["unknown"] / max(1, n_words), f"{counts['unknown']} of {n_words} words"
-            expected = f", about {self.expected:.1%} was to be expected" if self.expected else ""
+            expected = f", about {self.expected:.1%} expected" if self.expected else ""
             found.append(f"{of_all} are unknown ({share:.0%}{expected}), e.g. {self.examples['unknown']!r}")
             if self.has_pieces and not counts["pieces"]:
-                found.append(f"the vocabulary has pieces of words (such as 'un{PIECE}'), the source has none")
+                found.append(f"the vocabulary has subwords (such as 'un{PIECE}'), the source has none")
         if counts["upper"] > REMARKABLE * n_words:
             example = self.examples["upper"]
             found.append(f"{counts['upper']} words have upper case, the vocabulary has none, e.g. {example!r}")

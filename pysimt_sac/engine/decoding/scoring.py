@@ -1,4 +1,4 @@
-"""How likely a model finds given translations."""
+"""Log-probabilities of given translations."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from pysimt_sac.engine.network.output import linear_log_probs
 
 @torch.no_grad()
 def log_probabilities(model: SimultaneousNMT, batch: Batch) -> Tensor:
-    """The log-probability (B) of each target, `<eos>` included, given its source."""
+    """Return the log-probability (B) of each target, `<eos>` included, given its source."""
     ids_TB: Tensor = batch[model.tl]
     positions_N = real_positions(batch.lengths[model.tl]).to(ids_TB.device)
     decoder: Any = model.dec
@@ -25,7 +25,7 @@ def log_probabilities(model: SimultaneousNMT, batch: Batch) -> Tensor:
 
 
 def score_corpus(model: SimultaneousNMT, corpus: ParallelCorpus, device: torch.device) -> list[float]:
-    """The log-probabilities of all targets of a corpus, in its order."""
+    """Return the log-probabilities of all targets of a corpus, in corpus order."""
     found = [0.0] * len(corpus)
     for batch in corpus.loader():
         batch.device(device)

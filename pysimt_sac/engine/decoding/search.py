@@ -1,7 +1,7 @@
-"""Finding translations by beam search and by sampling, batched; greedy search has a file of its own.
+"""Batched beam search and sampling; greedy search has its own file.
 
 The searches see a model only as `Searchable`, so that they work with the engine's networks and with pysimt's.
-What they return never depends on which sentences share a batch: a sentence that is done leaves it.
+Results never depend on which sentences share a batch: a sentence that is done leaves it.
 """
 
 import math
@@ -17,7 +17,7 @@ from pysimt_sac.engine.network.stepper import Stepper
 
 Chooser = Callable[[Tensor, Tensor, int], Tensor]
 
-FULL_ENOUGH = 0.9  # sentences that are done leave the batch when no more than this share is unfinished
+FULL_ENOUGH = 0.9  # finished sentences leave the batch when at most this share is unfinished
 
 
 class Hypothesis(NamedTuple):
@@ -28,30 +28,30 @@ class Hypothesis(NamedTuple):
 
 
 class Searchable(Protocol):
-    """A model that can be searched: it encodes a batch, and steps through its decoder."""
+    """A model that can be searched: encodes a batch and steps through its decoder."""
 
     def encode(self, batch: Any) -> Any:
-        """The states of the batch's source."""
+        """Return the states of the batch's source."""
 
     def stepper(self, states: Any, suppress_unk: bool = False, normalise: bool = True) -> Stepper:
-        """A stepper at the beginning; normalise: for `log_probs`, not for `likeliest`."""
+        """Return a stepper before its first step; normalise: True for `log_probs`, False for `likeliest`."""
 
 
 def draw_words(weights_BV: Tensor, draws_B: Tensor) -> Tensor:
-    """Words in proportion to their weights, by numbers drawn from [0, 1)."""
+    """Choose words in proportion to their weights, by uniform draws from [0, 1)."""
     cumulative_BV = weights_BV.cumsum(-1, dtype=torch.float64)
     places_B1 = torch.searchsorted(cumulative_BV, draws_B.unsqueeze(1) * cumulative_BV[:, -1:], right=True)
     return places_B1.squeeze(1).clamp(max=weights_BV.size(1) - 1)
 
 
 def length_normaliser(n_words: Tensor, lp_alpha: float) -> Tensor:
-    """What a log-probability is divided by: the number of words, or ((5 + n) / 6)^alpha."""
+    """Return the divisor of a log-probability: the number of words, or ((5 + n) / 6)^alpha."""
     n_words = n_words.clamp(min=1)
     return ((5 + n_words) / 6) ** lp_alpha if lp_alpha > 0 else n_words
 
 
 def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothesis:
-    """A hypothesis from the words up to its `<eos>` and its total log-probability."""
+    """Make a hypothesis of the words up to `<eos>` and the total log-probability."""
     words = list(words)
     if EOS in words:
         words = words[: words.index(EOS)]
@@ -60,7 +60,7 @@ def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothe
 
 @torch.no_grad()
 def follow(model: Searchable, batch: Any, max_len: int, suppress_unk: bool, choose: Chooser) -> list[Hypothesis]:
-    """Extend one hypothesis per sentence until its `<eos>`, by words that `choose(log_p_BV, sentences, step)` picks."""
+    """Extend one hypothesis per sentence up to `<eos>` by words from `choose(log_p_BV, sentences, step)`."""
     stepper = model.stepper(model.encode(batch), suppress_unk)
     device = stepper.device
     sentences = torch.arange(batch.size, device=device)
@@ -94,10 +94,10 @@ def sample(
     seed: int = 0,
     first_index: int = 0,
 ) -> list[Hypothesis]:
-    """Draw every word from the policy, sharpened by `temperature` and cut to its `top_k` likeliest words.
+    """Sample every word from the policy, sharpened by `temperature` and cut to its `top_k` likeliest words.
 
-    Each sentence has random numbers of its own, from the seed and its place in the corpus, whatever its batch.
-    first_index: the place of the first sentence, if the corpus is a part of a larger one.
+    Each sentence has its own random numbers, from the seed and its position in the corpus, whatever its batch.
+    first_index: the position of the first sentence, if the corpus is a part of a larger one.
     """
     indices = batch.indices if len(batch.indices) else range(batch.size)
     places = [[seed, first_index + index] for index in indices]
@@ -123,9 +123,9 @@ def beam_search(
     suppress_unk: bool = False,
     n_best: bool = False,
 ) -> list[list[Hypothesis]]:
-    """The best hypotheses of every sentence, best first; only the first is certain unless `n_best` asks for all.
+    """Return the best hypotheses of every sentence, best first; only the first is final unless `n_best` is set.
 
-    A finished hypothesis keeps its score, and its place in the beam unless K likelier ones take it: unfinished ones
+    A finished hypothesis keeps its score, and its place in the beam unless K likelier ones displace it: unfinished ones
     compete with it by log-probability. A sentence is done when all its hypotheses are finished, or when no unfinished
     one can still beat its best finished one.
     """
@@ -153,7 +153,7 @@ def beam_search(
 
 
 class Beam(NamedTuple):
-    """The hypotheses of each sentence: their words from `<bos>` on, log-probabilities, and which are finished."""
+    """The hypotheses of each sentence: words from `<bos>` on, log-probabilities, and which are finished."""
 
     words_BKT: Tensor
     log_p_BK: Tensor
@@ -161,7 +161,7 @@ class Beam(NamedTuple):
 
     @classmethod
     def start(cls, size: int, device: torch.device) -> "Beam":
-        """One empty hypothesis per sentence."""
+        """Return one empty hypothesis per sentence."""
         return cls(
             torch.full((size, 1, 1), BOS, device=device),
             torch.zeros(size, 1, device=device),
@@ -169,10 +169,10 @@ class Beam(NamedTuple):
         )
 
     def extend(self, next_log_p_BKV: Tensor, beam_size: int) -> tuple["Beam", Tensor]:
-        """The best of: unfinished hypotheses with one more word each, finished ones as they are, then padding."""
+        """Return the best of the extended unfinished hypotheses and the padded finished ones, and their parents."""
         n_best = min(beam_size, next_log_p_BKV.size(-1))
         step_BKN, words_BKN = next_log_p_BKV.topk(n_best, dim=-1)
-        # A finished hypothesis has one continuation, for free; the other places of its row are no candidates.
+        # A finished hypothesis has one continuation, at no cost; the rest of its row are no candidates.
         stays_N = torch.full((n_best,), -math.inf, device=step_BKN.device)
         stays_N[0] = 0.0
         step_BKN = torch.where(self.finished_BK.unsqueeze(-1), stays_N, step_BKN)
@@ -182,19 +182,19 @@ class Beam(NamedTuple):
         parents_BK = flat_BK // n_best
         words_BK = words_BKN.flatten(1).gather(1, flat_BK)
         history_BKT = self.words_BKT.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, self.words_BKT.size(-1)))
-        # A place that no candidate fills (fewer than K continuations exist) counts as finished, with its score of -inf.
+        # A slot without a candidate (fewer than K continuations exist) counts as finished, with a score of -inf.
         finished_BK = self.finished_BK.gather(1, parents_BK) | words_BK.eq(EOS) | log_p_BK.isneginf()
         return Beam(torch.cat((history_BKT, words_BK.unsqueeze(-1)), -1), log_p_BK, finished_BK), parents_BK
 
     def scores(self, lp_alpha: float) -> Tensor:
-        """Length-normalised log-probabilities (B, K)."""
+        """Return length-normalised log-probabilities (B, K)."""
         n_words_BK = self.words_BKT.gt(EOS).sum(-1)
         return self.log_p_BK / length_normaliser(n_words_BK.to(self.log_p_BK.dtype), lp_alpha)
 
     def can_stop(self, max_len: int, lp_alpha: float) -> Tensor:
-        """Sentences whose best finished hypothesis no unfinished one can overtake.
+        """Return which sentences have a finished hypothesis that no unfinished one can overtake.
 
-        Log-probabilities only fall, so an unfinished hypothesis can at best keep its own and be divided by the most.
+        Log-probabilities only fall, so an unfinished hypothesis can at best keep its own, over the largest divisor.
         """
         best_finished_B = self.scores(lp_alpha).masked_fill(~self.finished_BK, -math.inf).amax(-1)
         most = length_normaliser(torch.tensor(float(max_len)), lp_alpha).item()
@@ -202,11 +202,11 @@ class Beam(NamedTuple):
         return self.finished_BK.all(-1) | (best_finished_B >= best_unfinished_B)
 
     def keep(self, indices: Tensor) -> "Beam":
-        """Some of the sentences."""
+        """Return the beam of some of the sentences."""
         return Beam(*(part.index_select(0, indices) for part in self))
 
     def hypotheses(self, row: int, lp_alpha: float, include_unfinished: bool) -> list[Hypothesis]:
-        """The finished hypotheses of a sentence, best first, with the unfinished ones if the search must stop here."""
+        """Return a sentence's finished hypotheses, best first; also unfinished ones if the search must stop here."""
         scores_K = self.scores(lp_alpha)[row]
         eligible_K = scores_K.isfinite() if include_unfinished else scores_K.isfinite() & self.finished_BK[row]
         order = scores_K.argsort(descending=True, stable=True)

@@ -1,4 +1,4 @@
-"""Translating with a checkpoint: whole splits into files, or sentences as they come."""
+"""Translation with a checkpoint: whole splits into files, or sentences as they arrive."""
 
 import queue
 import threading
@@ -36,13 +36,13 @@ from pysimt_sac.files import (
     write_lines,
 )
 
-MOST_AT_ONCE = 1000  # lines of a stream that are read ahead of their translation
-LONGEST_TRANSLATION = 100_000  # words; room for them is made beforehand
+MOST_AT_ONCE = 1000  # lines of a stream that are translated together
+LONGEST_TRANSLATION = 100_000  # words; memory for them is allocated in advance
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How to look for translations; the command line's `translate` options."""
+    """Search settings: the command line's `translate` options."""
 
     func: str = "gs"
     beam_size: int = 6
@@ -57,12 +57,12 @@ class SearchOptions:
 
     @property
     def suffix(self) -> str:
-        """How output files are called after the search."""
+        """The suffix of output files for this search."""
         return f"beam{self.beam_size}" if self.func == "bs" else self.func
 
 
 def checkpoint_to_use(named: str | Path) -> Path:
-    """A checkpoint by its name, or by its run's folder: the best one by the first of `eval_metrics`, else the last."""
+    """Return a checkpoint by its path, or of a run's folder the best by the first of `eval_metrics`, else the last."""
     path = Path(named).expanduser()
     if kind_of(path) != "folder":
         return path
@@ -78,7 +78,7 @@ def checkpoint_to_use(named: str | Path) -> Path:
 
 
 def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence[str] = ()) -> Any:
-    """The model of a checkpoint, ready to translate."""
+    """Load the model of a checkpoint, ready to translate."""
     options = Options.from_dict(checkpoint.options, overrides)
     options.filename = str(checkpoint.path)
     model_class = find_model_class(checkpoint, options, overrides)
@@ -89,7 +89,7 @@ def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence
 
 
 def find_model_class(checkpoint: Checkpoint, options: Options, overrides: Sequence[str]) -> Any:
-    """The class of a checkpoint's model. Python files are run if the user names them, not if the checkpoint does."""
+    """Return a checkpoint's model class. Python files are run if the user names them, not if the checkpoint does."""
     files, where = plugin_modules(options), f"{checkpoint.path} model_type"
     name = str(options.train.get("model_type", ""))
     if any(word.startswith("model.plugin_modules:") for word in overrides):
@@ -104,7 +104,7 @@ def find_model_class(checkpoint: Checkpoint, options: Options, overrides: Sequen
 
 
 def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Vocabulary] | None:
-    """The vocabularies a checkpoint carries, unless the user names files in their place; pysimt's carry none."""
+    """Return a checkpoint's vocabularies; None if the user names files instead, or for pysimt's, which have none."""
     overridden = options.vocabulary != checkpoint.options["vocabulary"]
     sides = parse_direction(options.model.get("direction"), options.filename)
     if not overridden and set(sides) <= set(checkpoint.vocabularies):
@@ -113,12 +113,12 @@ def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Voc
         path = options.vocabulary.get(side)
         if not (isinstance(path, str | Path) and kind_of(Path(path)) == "file"):
             todo = f"name it with -x vocabulary.{side}:FILE, or translate in the folder where the model was trained"
-            raise UserError(f"the vocabulary {path} is not there", checkpoint.path, todo)
+            raise UserError(f"the vocabulary file {path} does not exist", checkpoint.path, todo)
     return None
 
 
 def moved_files(checkpoint: Checkpoint, folder: Path) -> list[str]:
-    """Overrides of what a checkpoint's configuration names and what is now below a folder."""
+    """Return overrides for the files of a checkpoint's configuration that are now below a folder."""
     found = relocated(checkpoint.options, folder)
     if checkpoint.vocabularies:
         del found["vocabulary"]
@@ -126,17 +126,17 @@ def moved_files(checkpoint: Checkpoint, folder: Path) -> list[str]:
 
 
 class PlainText(Protocol):
-    """How plain text becomes what a model reads, and its translations plain text (`corpora.plain_text`)."""
+    """Converts plain text into a model's input and its translations into plain text (`corpora.plain_text`)."""
 
     def prepare(self, lines: Sequence[str]) -> list[str]:
-        """Sources as the model expects them; as many."""
+        """Return the sources as the model expects them, line by line."""
 
     def restore(self, lines: Sequence[str]) -> list[str]:
-        """Translations as people write them; as many."""
+        """Return the translations as plain text, line by line."""
 
 
 class Translator:
-    """A model with a way to search. plain: takes and gives plain text, instead of prepared text and filtered text."""
+    """A model with a search. plain: takes and returns plain text, instead of prepared and filtered text."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class Translator:
         self.filters = FilterChain(train.eval_filters if use_filters else (), f"{model.opts.filename} eval_filters")
 
     def hypotheses(self, batches: Iterable[Batch], first: int = 0) -> Iterator[tuple[Batch, list[list[Hypothesis]]]]:
-        """Each batch, and the hypotheses of each of its sentences, best first. first: the number of the first one."""
+        """Yield each batch with the hypotheses of its sentences, best first. first: the first sentence's number."""
         batches = self.on_device(batches)
         with memory_named(f"batches of {self.search.batch_size} sentences", "lower -b, -k or -m"):
             if self.search.func == "gs":
@@ -161,13 +161,13 @@ class Translator:
                 yield from ((batch, self.search_batch(batch, first)) for batch in batches)
 
     def on_device(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same batches, moved to the model's device one by one."""
+        """Yield the batches, moved to the model's device one by one."""
         for batch in batches:
             batch.device(self.device)
             yield batch
 
     def search_batch(self, batch: Batch, first: int) -> list[list[Hypothesis]]:
-        """By beam search, or by sampling."""
+        """Translate a batch by beam search or by sampling."""
         search = self.search
         if search.func == "bs":
             return beam_search(
@@ -180,7 +180,7 @@ class Translator:
         return [[hypothesis] for hypothesis in drawn]
 
     def translate(self, corpus: ParallelCorpus, progress: bool = True, first: int = 0) -> list[list[Hypothesis]]:
-        """The hypotheses of all sentences, in the corpus's order. first: how many came before, in other corpora."""
+        """Return the hypotheses of all sentences, in corpus order. first: how many came before, in other corpora."""
         results: dict[int, list[Hypothesis]] = {}
         loader, n_batches = corpus.loader(start=world.rank, step=world.size), -(-len(corpus.batches()) // world.size)
         disable = None if progress and world.is_main else True
@@ -191,7 +191,7 @@ class Translator:
         return [results[index] for index in range(len(corpus))]
 
     def translate_lines(self, lines: Sequence[str], progress: bool = False, first: int = 0) -> list[list[Hypothesis]]:
-        """The hypotheses of prepared lines, in their order; an empty line has none. first: see `translate`."""
+        """Return the hypotheses of prepared lines, in order; an empty line has none. first: see `translate`."""
         words = [line for line in lines if line.strip()]
         if not words:
             return [[] for _ in lines]
@@ -201,23 +201,23 @@ class Translator:
         return [next(found) if line.strip() else [] for line in lines]
 
     def prepare(self, lines: Sequence[str]) -> Sequence[str]:
-        """What the model reads."""
+        """Return the lines as the model reads them."""
         return self.plain.prepare(lines) if self.plain else lines
 
     def text(self, hypothesis: Hypothesis) -> str:
-        """A hypothesis in words."""
+        """Return a hypothesis in words."""
         return str(self.model.trg_vocab.idxs_to_sent(hypothesis.words))
 
     def best_texts(self, results: list[list[Hypothesis]]) -> list[str]:
-        """The best hypothesis of each sentence, as the model says it; empty where there is none."""
+        """Return the best hypothesis of each sentence as the model produced it; empty where there is none."""
         return [self.text(found[0]) if found else "" for found in results]
 
     def readable(self, texts: Sequence[str]) -> list[str]:
-        """Hypotheses as people read them; an empty one stays empty."""
+        """Return hypotheses in readable form; an empty one stays empty."""
         return self.plain.restore(texts) if self.plain else self.filters(texts)
 
     def output_files(self, split: str, prefix: str) -> dict[str, Path]:
-        """What a split's translations are written to; without filters, two files with the same text."""
+        """Return the output files of a split's translations; without filters, two have the same text."""
         stem = f"{prefix}.{split}.{self.search.suffix}"
         files = {"raw": Path(f"{stem}.raw"), "filtered": Path(stem)}
         if self.search.n_best:
@@ -227,7 +227,7 @@ class Translator:
     def translate_splits(
         self, splits: Sequence[str], prefix: str, warn: Callable[[str], None] = lambda _: None
     ) -> Iterator[Path]:
-        """Translate splits of the configuration into files; the paths written. All is checked before the first."""
+        """Translate splits of the configuration into files; yield their paths. All is checked before the first."""
         for split in splits:
             self.require_source(split)
         corpora = {split: self.model.load_data(split, self.search.batch_size, mode="beam") for split in splits}
@@ -242,7 +242,7 @@ class Translator:
     def translate_file(
         self, source: Path, split: str, prefix: str, warn: Callable[[str], None] = lambda _: None
     ) -> Iterator[Path]:
-        """Translate a file that no configuration names; the paths written. An empty line stays empty."""
+        """Translate a file that no configuration names; yield the paths written. An empty line stays empty."""
         lines = list(stream_lines(source, "text file", decode_plain_line if self.plain else decode_line))
         for number, line in enumerate(lines, 1):
             check_length(line, number, source)
@@ -254,7 +254,7 @@ class Translator:
         yield from self.write(self.translate_lines(prepared, progress=True), split, prefix)
 
     def require_source(self, split: str) -> None:
-        """Say what can be done if a split's source is no longer where it was in training."""
+        """Refuse a split whose source is no longer where it was in training, and say what to do."""
         path = self.model.split_files(split).get(self.model.sl)
         if isinstance(path, str | Path) and not any(kind_of(file) for file in find_files(path)):
             override = f"-x data.{split}_set.{self.model.sl}:FILE"
@@ -262,7 +262,7 @@ class Translator:
             raise UserError("no such corpus file", path, todo)
 
     def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
-        """Write the translations of a split; the paths written. Only rank 0 writes."""
+        """Write the translations of a split; yield the paths written. Only rank 0 writes."""
         if not world.is_main:
             return
         best = self.best_texts(results)
@@ -272,7 +272,7 @@ class Translator:
             yield path
 
     def n_best_lines(self, results: list[list[Hypothesis]]) -> Iterator[str]:
-        """All hypotheses, one per line, as `number ||| text ||| score`."""
+        """Yield all hypotheses, one per line, as `number ||| text ||| score`."""
         for number, found in enumerate(results):
             texts = [self.text(hypothesis) for hypothesis in found]
             texts = self.plain.restore(texts) if self.plain else texts
@@ -280,7 +280,7 @@ class Translator:
                 yield f"{number} ||| {text} ||| {hypothesis.score:.6f}"
 
     def check_splits(self, splits: Sequence[str]) -> str:
-        """A warning if the sources of some splits are unlike the training text, else nothing."""
+        """Return a warning if the sources of some splits are unlike the training text, else an empty string."""
         check, side = InputCheck(self.model.src_vocab), self.model.sl
         files = [find_files(self.model.split_files(split)[side])[0] for split in splits]
         return next((warning for file in files if (warning := check(stream_lines(file, "corpus file")))), "")
@@ -288,9 +288,9 @@ class Translator:
     def translate_stream(
         self, lines: BinaryIO, write: Callable[[str], None], warn: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Translate lines as they come and write each translation at once; an empty line stays empty.
+        """Translate lines as they arrive and write each translation at once; an empty line stays empty.
 
-        warn: is told once, as soon as it is known, that the lines are unlike the training text.
+        warn: called once, as soon as the lines prove unlike the training text.
         """
         check, n_before = InputCheck(self.model.src_vocab), 0
         for group in lines_at_hand(lines, self.search.batch_size, decode_plain_line if self.plain else decode_line):
@@ -303,7 +303,7 @@ class Translator:
 
 
 def lines_at_hand(stream: BinaryIO, most: int, decode: Decode = decode_line) -> Iterator[list[str]]:
-    """Groups of the lines that have arrived, at most so many: one by one from a person, full groups from a file."""
+    """Yield groups of at most `most` arrived lines: one by one from a person, full groups from a file."""
     most = min(most, MOST_AT_ONCE)
     arrived: queue.Queue[str | UserError | None] = queue.Queue(maxsize=4 * most)
 

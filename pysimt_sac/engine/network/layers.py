@@ -1,6 +1,6 @@
-"""The network's parts: recurrent encoder, attention, conditional GRU decoder.
+"""The network's layers: recurrent encoder, attention, conditional GRU decoder.
 
-State names are pysimt's, so that weights load in both directions. Shape suffixes: S source length, T target length,
+Parameter names are pysimt's, so that weights load in both directions. Shape suffixes: S source length, T target length,
 B batch, E embedding, H decoder state, C encoder state, M attention's inner size, V vocabulary, N real target positions.
 """
 
@@ -25,14 +25,14 @@ MASKED = -1e8  # the attention score of a padded position, as in pysimt
 
 
 def activation(name: str | None) -> Callable[[Tensor], Tensor]:
-    """An activation by its name in the configuration."""
+    """Return an activation by its name in the configuration."""
     if name in (None, "linear"):
         return nn.Identity()
     return getattr(torch, name) if name in ("tanh", "sigmoid", "relu") else getattr(F, str(name))  # type: ignore[no-any-return]
 
 
 class Projection(nn.Linear):
-    """A linear layer with an activation; its bias begins at zero."""
+    """A linear layer with an activation; its bias is initialised to zero."""
 
     def __init__(self, input_size: int, output_size: int, activ: str | None = None) -> None:
         super().__init__(input_size, output_size)
@@ -40,24 +40,24 @@ class Projection(nn.Linear):
         self.activ = activation(activ)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Activation of W x + b."""
+        """Return the activation of W x + b."""
         return self.activ(super().forward(input))
 
 
 class LowerPrecision:
-    """What layers share that may compute in a smaller number type (`precision`) while they learn."""
+    """A mixin for layers that may compute in a lower `precision` during training."""
 
     precision = "float32"
 
     def autocast(self, device: torch.device) -> AbstractContextManager[object]:
-        """Inside, matrix products are made in `precision`, if a gradient will follow."""
+        """Compute matrix products in `precision` inside the block, if gradients are enabled."""
         if self.precision == "float32" or not torch.is_grad_enabled():
             return nullcontext()
         return torch.autocast(device.type, getattr(torch, self.precision))
 
 
 def set_precision(model: nn.Module, precision: str) -> None:
-    """Let all encoders and decoders in a model learn in a number type."""
+    """Set the training precision of all encoders and decoders in a model."""
     for module in model.modules():
         if isinstance(module, LowerPrecision):
             module.precision = precision
@@ -90,13 +90,13 @@ class RecurrentEncoder(LowerPrecision, nn.Module):
         self.output = nn.Sequential(*layers)
 
     def forward(self, ids_SB: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """States (S, B, C) and the mask of real positions (S, B); lengths, if given, are in host memory."""
+        """Return states (S, B, C) and the mask of real positions (S, B); lengths, if given, are in host memory."""
         with self.autocast(ids_SB.device):
             states_SBC, mask_SB = self.run(ids_SB, lengths_B)
         return states_SBC.to(self.emb.weight.dtype), mask_SB
 
     def run(self, ids_SB: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The same, in the present number type."""
+        """Run `forward` in the current number type."""
         mask_SB = ids_SB.ne(PAD)
         embedded = self.do_emb(self.emb(ids_SB))
         lengths = mask_SB.sum(0).cpu() if lengths_B is None else lengths_B
@@ -112,7 +112,7 @@ class RecurrentEncoder(LowerPrecision, nn.Module):
         return self.output(hidden), mask_SB.long()
 
     def run_layers(self, inputs_SBE: Tensor, reverse: Callable[[Tensor], Tensor] | None) -> Tensor:
-        """All layers by our own GRU. Padding, if any, comes last in both directions, so that it changes nothing."""
+        """Run all layers with our own GRU. Padding, if any, comes last in both directions, so it changes nothing."""
         directions = 2 if self.enc.bidirectional else 1
         states_SBC = inputs_SBE
         for layer in range(self.enc.num_layers):
@@ -124,15 +124,15 @@ class RecurrentEncoder(LowerPrecision, nn.Module):
 
 
 def refuse_unshardable_dropout(options: ModelOptions, device: torch.device, where: object) -> None:
-    """Refuse the one dropout that torch draws inside a layer, where several processes cannot draw it together."""
+    """Refuse the dropout that torch draws inside a layer: several processes cannot draw it together."""
     own_layer = options.enc_type == "gru" and device.type == "cpu"
     if options.n_encoders > 1 and options.dropout_enc > 0 and not own_layer:
-        what = f"is not offered for {options.enc_type} on {device.type} with several processes"
+        what = f"is not supported for {options.enc_type} on {device.type} with several processes"
         raise UserError(what, f"{where} [model] dropout_enc", "set it to 0, or train with one process")
 
 
 def reversal(lengths_B: Tensor, longest: int) -> Callable[[Tensor], Tensor]:
-    """A function that reverses each of padded sequences (S, B, ...) and leaves its padding where it is."""
+    """Return a function that reverses each padded sequence (S, B, ...) and leaves its padding in place."""
     place_S1 = torch.arange(longest).unsqueeze(1)
     source_SB = torch.where(place_S1 < lengths_B, lengths_B - 1 - place_S1, place_S1)
     rows_N = (source_SB * len(lengths_B) + torch.arange(len(lengths_B))).flatten()
@@ -147,11 +147,11 @@ class Memory(NamedTuple):
     mask_BS: Tensor
 
     def select(self, indices: Tensor) -> "Memory":
-        """The same for some sentences, or for some of them several times."""
+        """Return the memory of some sentences, which may be repeated."""
         return Memory(*(part.index_select(0, indices) for part in self))
 
     def join(self, other: "Memory") -> "Memory":
-        """Both memories' sentences, padded to the longest."""
+        """Concatenate the sentences of both memories, padded to the longest."""
         longest = max(self.mask_BS.size(1), other.mask_BS.size(1))
 
         def padded(part: Tensor) -> Tensor:
@@ -177,12 +177,12 @@ class Attention(nn.Module):
         self.mlp = nn.Linear(inner, 1, bias=False) if options.att_type == "mlp" else None
 
     def remember(self, states_SBC: Tensor, mask_SB: Tensor) -> Memory:
-        """Project a source once. The values' projection is linear, so it may come before the weighted sum."""
+        """Project a source once. The values' projection is linear, so it may precede the weighted sum."""
         states_BSC = states_SBC.transpose(0, 1).contiguous()
         return Memory(self.ctx2ctx(states_BSC), self.ctx2hid(states_BSC), mask_SB.t())
 
     def forward(self, hidden_BKH: Tensor, memory: Memory) -> Tensor:
-        """The contexts (B, K, H) that K decoder states of each sentence attend to."""
+        """Return the contexts (B, K, H) of K decoder states per sentence."""
         query_BKM = self.hid2ctx(hidden_BKH)
         if self.mlp is None:
             scores_BKS = query_BKM @ memory.keys_BSM.transpose(1, 2)
@@ -216,17 +216,17 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
 
     @property
     def attention(self) -> Attention:
-        """The attention over the source; pysimt keeps one per modality, we have one."""
+        """The attention over the source; pysimt has one per modality, we have only one."""
         return next(iter(self.att.values()))  # type: ignore[return-value]
 
     def remember(self, states: States) -> Memory:
-        """What the decoder needs of the source, projected once."""
+        """Project what the decoder needs of the source, once."""
         (states_SBC, mask_SB) = next(iter(states.values()))
         assert mask_SB is not None
         return self.attention.remember(states_SBC, mask_SB)
 
     def step(self, memory: Memory, emb_BKE: Tensor, h_BKH: Tensor | None) -> tuple[Tensor, Tensor]:
-        """One step of K hypotheses per sentence: their new states and the contexts they attended to."""
+        """Advance K hypotheses per sentence by one step; return their new states and contexts."""
         shape = emb_BKE.shape[:2]
         h = None if h_BKH is None else h_BKH.flatten(0, 1)
         h1 = self.dec0(emb_BKE.flatten(0, 1), h)
@@ -235,7 +235,7 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
         return h2.unflatten(0, shape), context_BKH
 
     def unroll(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
-        """All steps of a known sequence: states and contexts, both (T, B, H)."""
+        """Run all steps of a known sequence; return states and contexts, both (T, B, H)."""
         if not self.usual_form:
             return self.unroll_step_by_step(memory, emb_TBE)
         attention, cell0, cell1 = self.attention, self.dec0, self.dec1
@@ -249,7 +249,7 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
         return in_float32(ConditionalGRU, inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return]
 
     def unroll_step_by_step(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
-        """The same, for the attentions and activations whose gradient we have not written out."""
+        """Unroll with autograd, for attentions and activations without a handwritten gradient."""
         h_B1H, states, contexts = None, [], []
         for emb_BE in emb_TBE:
             h_B1H, context_B1H = self.step(memory, emb_BE.unsqueeze(1), h_B1H)
@@ -258,14 +258,14 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
         return torch.stack(states).squeeze(2), torch.stack(contexts).squeeze(2)
 
     def readout(self, h_NH: Tensor, emb_NE: Tensor, context_NH: Tensor, order_N: Tensor | None = None) -> Tensor:
-        """What the output layer sees: tanh(W h), or tanh(W [h; emb; context]) when `deep`; dropout applied."""
+        """Return the output layer's input: tanh(W h), or tanh(W [h; emb; context]) if `deep`; dropout applied."""
         merged = torch.cat((h_NH, emb_NE, context_NH), dim=-1) if self.deep else h_NH
         return self.do_out(self.hid2out(merged), order_N)  # type: ignore[no-any-return]
 
     def readouts(self, states: States, ids_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None) -> Tensor:
-        """What the output layer sees (N, E) after some positions of known sequences, flattened (T, B).
+        """Return the output layer's input (N, E) after some positions of known sequences, flattened (T, B).
 
-        order_N: by what positions are sorted, if not by time; see `World.global_rows`.
+        order_N: what positions are sorted by, if not by time; see `World.global_rows`.
         """
         if order_N is None and world.sharded:
             order_N = positions_N // ids_TB.size(1)
@@ -276,19 +276,19 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
             h_NH, emb_NE, context_NH = parts
             return self.readout(h_NH, emb_NE, context_NH, order_N).to(self.emb.weight.dtype)
 
-    # What pysimt's models, loops and searches call:
+    # Called by pysimt's models, loops and searches
 
     def get_emb(self, ids: Tensor) -> Tensor:
-        """Target embeddings."""
+        """Return target embeddings."""
         return self.emb(ids)  # type: ignore[no-any-return]
 
     def f_init(self, states: States | None = None) -> None:
-        """The first state is zero."""
+        """Return None: the first state is zero."""
 
     def f_next(
         self, states: States, emb_BE: Tensor, h_BH: Tensor | None, hypothesis: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Log-probabilities of the next word, and the new state."""
+        """Return the log-probabilities of the next word, and the new state."""
         h_B1H = None if h_BH is None else h_BH.unsqueeze(1)
         h_B1H, context_B1H = self.step(self.remember(states), emb_BE.unsqueeze(1), h_B1H)
         logits_BV = self.out2prob(self.readout(h_B1H, emb_BE.unsqueeze(1), context_B1H)).squeeze(1)

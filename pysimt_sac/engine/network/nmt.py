@@ -1,7 +1,7 @@
 """`SimultaneousNMT`: encoder, attention, decoder and the maximum-likelihood loss, under pysimt's names.
 
 The training loop calls `forward`, searches call `encode` and `stepper`. Where an algorithm trains the network, the
-model is a shell that derives from this class (`pysimt_sac.hosts.embedded`).
+model is a wrapper derived from this class (`pysimt_sac.hosts.embedded`).
 """
 
 import copy
@@ -26,12 +26,12 @@ from pysimt_sac.errors import UserError, did_you_mean
 
 
 def real_positions(lengths_B: Tensor) -> Tensor:
-    """Where (in a flattened T-1 by B array) the real steps of `<bos> ... <eos>` are, from lengths in host memory."""
+    """Return the positions of real steps of `<bos> ... <eos>` in a flattened (T-1, B) array; lengths: on the CPU."""
     return (torch.arange(1, int(lengths_B.max())).unsqueeze(1) < lengths_B).flatten().nonzero().squeeze(1)
 
 
 class TrainingStage(NamedTuple):
-    """A part of a run in which the same things learn, and an epoch and an update in it."""
+    """A phase of a run in which the same components learn, with an epoch and an update in it."""
 
     name: str
     epoch: int
@@ -80,7 +80,7 @@ class SimultaneousNMT(nn.Module):
         set_precision(self, self.recipe.precision)
 
     def reset_parameters(self) -> None:
-        """Kaiming-normal matrices, zero embedding of the padding; vectors keep what their layers gave them."""
+        """Initialise matrices Kaiming-normal and padding embeddings to zero; vectors keep their layers' defaults."""
         for parameter in self.parameters():
             if parameter.requires_grad and parameter.dim() > 1:
                 nn.init.kaiming_normal_(parameter)
@@ -91,7 +91,7 @@ class SimultaneousNMT(nn.Module):
     # Data
 
     def split_files(self, split: str) -> dict[str, Any]:
-        """The files of a split, from `[data] SPLIT_set`."""
+        """Return the files of a split, from `[data] SPLIT_set`."""
         key = f"{split}_set"
         if key not in self.opts.data:
             known = [name.removesuffix("_set") for name in self.opts.data if name.endswith("_set")]
@@ -113,7 +113,7 @@ class SimultaneousNMT(nn.Module):
         return self.make_corpus(sides, batch_size, training=mode == "train")
 
     def make_corpus(self, sides: dict[str, Text], batch_size: int, training: bool = False) -> ParallelCorpus:
-        """Batches as the options ask for them."""
+        """Make a corpus with batches as configured."""
         options = self.options
         bucket_by = options.bucket_by if training or options.bucket_by in sides else None
         return ParallelCorpus(
@@ -136,16 +136,16 @@ class SimultaneousNMT(nn.Module):
     # The network
 
     def encode(self, batch: dict[str, Tensor]) -> States:
-        """The source's states and mask, by encoder."""
+        """Return the source's states and mask, by encoder."""
         lengths = getattr(batch, "lengths", {})
         return {name: encoder(batch[name], lengths.get(name)) for name, encoder in self.encoders.items()}
 
     def stepper(self, states: States, suppress_unk: bool = False, normalise: bool = True) -> EngineStepper:
-        """The decoder, one step at a time, for searches."""
+        """Return a stepper of the decoder, for searches."""
         return EngineStepper(self.dec, states, suppress_unk, normalise)
 
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
-        """The loss of a batch: minus the summed log-probability of the references; in training with label smoothing."""
+        """Return the loss of a batch: the references' summed negative log-likelihood, label-smoothed in training."""
         ids_TB = batch[self.tl]
         positions_N = real_positions(batch.lengths[self.tl]).to(ids_TB.device, non_blocking=True)
         readout_NE = self.dec.readouts(self.encode(batch), ids_TB[:-1], positions_N)
@@ -155,7 +155,7 @@ class SimultaneousNMT(nn.Module):
         return {"loss": loss, "n_items": len(targets_N)}
 
     def test_performance(self, loader: Iterator[Batch]) -> list[Metric]:
-        """The mean loss per word of a data set."""
+        """Compute the mean loss per word of a data set."""
         total, n_items = torch.zeros((), dtype=torch.float64), 0
         for batch in loader:
             out = self.forward(batch)
@@ -165,31 +165,31 @@ class SimultaneousNMT(nn.Module):
         total_loss, n_items = sum(total for total, _ in sums), sum(n_items for _, n_items in sums)
         return [Metric("LOSS", total_loss / max(1, n_items), higher_better=False)]
 
-    # What the training loop asks of every model
+    # Called by the training loop
 
     def register_tensorboard(self, handle: Any) -> None:
-        """Called once, when training begins."""
+        """Store what to log curves with; called once, when training begins."""
         self.tboard = handle
 
     def lr_factor(self, update: int) -> float:
-        """By what the loop multiplies the learning rate of an update; derived models may warm up."""
+        """Return the factor of an update's learning rate; derived models may warm up."""
         return 1.0
 
     @property
     def learning(self) -> str:
-        """What learns now, in words, if that is not simply the model."""
+        """What is learning now, in words, if that is not simply the model."""
         return ""
 
     def stages(self, max_epochs: int) -> list[TrainingStage]:
-        """The stages of a run of so many epochs, for those who want to try them."""
+        """Return the stages of a run of `max_epochs` epochs, for `--check` to try."""
         return [TrainingStage("", 1, 1)]
 
     def figures(self) -> dict[str, float] | None:
-        """The five figures that matter most since the last report, if there are new ones; None: those of the loss."""
+        """Return the five key metrics since the last report, if there are new ones; None: those of the loss."""
         return None
 
     def training_state(self) -> dict[str, Any]:
-        """What a resumed run needs beyond the weights; derived models add to it."""
+        """Return what a resumed run needs beyond the weights; derived models add to it."""
         return {}
 
     def load_training_state(self, state: dict[str, Any]) -> None:
@@ -197,6 +197,6 @@ class SimultaneousNMT(nn.Module):
 
 
 def network_class(registered: Any) -> type[SimultaneousNMT]:
-    """The network of a `model_type`: registered itself, or, under an algorithm, the one that algorithms train."""
+    """Return the network of a `model_type`: itself, or, for an algorithm, the network that algorithms train."""
     is_network = isinstance(registered, type) and issubclass(registered, SimultaneousNMT)
     return registered if is_network else SimultaneousNMT

@@ -11,25 +11,25 @@ from torch.autograd.function import once_differentiable
 
 from pysimt_sac.engine.distributed import world
 
-CHUNK = 256  # positions at a time: their logits over a usual vocabulary stay within a processor's cache
+CHUNK = 256  # positions at a time: their logits over a usual vocabulary fit into the CPU's cache
 
 
 class LinearCrossEntropy(Function):
-    """Cross-entropy of a linear layer's softmax, summed; never holds more than a chunk of the logits.
+    """Summed cross-entropy of a linear layer's softmax; never holds more than a chunk of the logits.
 
-    The gradient of each chunk is computed while its probabilities are at hand, so that backward only scales it. Words
+    The gradient of each chunk is computed while its probabilities are in memory, so that backward only scales it. Words
     come first, positions second: MKL takes half as long for (V, E) times (E, N) as for (N, E) times (E, V).
 
-    Label smoothing by s moves the share s of each target to all V outputs alike: it adds s (logit of the target - mean
-    logit) to the loss. The mean of a linear layer's outputs is one output of its mean row, so that neither the loss nor
-    the gradients need another look at the logits.
+    Label smoothing by s spreads the share s of each target evenly over all V outputs: it adds s (logit of the target -
+    mean logit) to the loss. The mean of a linear layer's outputs is the output of its mean row, so that neither the
+    loss nor the gradients need another pass over the logits.
     """
 
     @staticmethod
     def forward(
         ctx: Any, x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor, targets_N: Tensor, smoothing: float
     ) -> Tensor:
-        """Minus the summed log-probability of the targets."""
+        """Return the summed cross-entropy of the targets."""
         total = x_NE.new_zeros(())
         dx_NE, dweight_VE, dbias_V = torch.empty_like(x_NE), torch.zeros_like(weight_VE), torch.zeros_like(bias_V)
         for part, logits in logits_in_chunks(x_NE, weight_VE, bias_V):
@@ -37,7 +37,7 @@ class LinearCrossEntropy(Function):
             top = logits.amax(0)
             logits -= top
             chosen = logits.gather(0, targets)
-            weights = logits.exp_()  # probabilities, but for a factor per column, which is cheaper to apply elsewhere
+            weights = logits.exp_()  # probabilities up to a factor per column, which is cheaper to apply elsewhere
             sums = weights.sum(0)
             total -= (chosen - sums.log()).sum()
             if smoothing:
@@ -59,13 +59,13 @@ class LinearCrossEntropy(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_total: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        """Scale the gradients that forward has computed."""
+        """Scale the gradients that `forward` has computed."""
         dx_NE, dweight_VE, dbias_V = ctx.saved_tensors
         return dx_NE * d_total, dweight_VE * d_total, dbias_V * d_total, None, None
 
 
 def linear_cross_entropy(layer: nn.Linear, x_NE: Tensor, targets_N: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """The summed cross-entropy of `layer(x)`'s softmax; label smoothing is torch's, over all outputs."""
+    """Return the summed cross-entropy of `layer(x)`'s softmax; label smoothing is torch's, over all outputs."""
     if not torch.is_grad_enabled():
         logits_NV = layer(x_NE)
         return nn.functional.cross_entropy(logits_NV, targets_N, reduction="sum", label_smoothing=label_smoothing)
@@ -75,14 +75,14 @@ def linear_cross_entropy(layer: nn.Linear, x_NE: Tensor, targets_N: Tensor, labe
 class LinearLogProbs(Function):
     """Log-probabilities of given outputs of a linear layer's softmax, a chunk of the logits at a time.
 
-    Backward computes the logits again, so that nobody keeps them all. In the layout of `LinearCrossEntropy`.
+    Backward recomputes the logits, so that they are never all in memory. Same layout as `LinearCrossEntropy`.
     """
 
     @staticmethod
     def forward(
         ctx: Any, x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor, rows_N: Tensor, first: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Each one's log-probability among the outputs from `first` on, among all, and the former's entropy (N)."""
+        """Return log-probabilities among the outputs from `first` on and among all, and the former's entropy (N)."""
         log_z_first_N, log_z_N, entropy_N, chosen_N = (x_NE.new_empty(len(x_NE)) for _ in range(4))
         for part, logits in logits_in_chunks(x_NE, weight_VE, bias_V):
             chosen_N[part] = logits.gather(0, rows_N[part].unsqueeze(0)).squeeze(0)
@@ -104,7 +104,7 @@ class LinearLogProbs(Function):
     def backward(
         ctx: Any, d_among_first_N: Tensor | None, d_among_all_N: Tensor | None, d_entropy_N: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        """With p of the softmax, d log p_taken / d logit is 1[taken] - p, d entropy / d logit -p (log p + entropy)."""
+        """Apply d log p_taken / d logit = 1[taken] - p, and d entropy / d logit = -p (log p + entropy)."""
         x_NE, weight_VE, bias_V, rows_N, log_z_first_N, log_z_N, entropy_N = ctx.saved_tensors
         first = ctx.first
         d_among_first_N, d_among_all_N = (
@@ -113,7 +113,7 @@ class LinearLogProbs(Function):
         dx_NE, dweight_VE, dbias_V = torch.empty_like(x_NE), torch.zeros_like(weight_VE), torch.zeros_like(bias_V)
         for part, logits in logits_in_chunks(x_NE, weight_VE, bias_V):
             among_first, among_all = d_among_first_N[part], d_among_all_N[part]
-            log_p = logits  # those from `first` on among themselves, the others among all
+            log_p = logits  # outputs from `first` on: among themselves; the others: among all
             log_p[first:] -= log_z_first_N[part]
             log_p[:first] -= log_z_N[part]
             slope = among_first + among_all * (log_z_first_N[part] - log_z_N[part]).exp()
@@ -130,7 +130,7 @@ class LinearLogProbs(Function):
 
 
 def logits_in_chunks(x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Positions and their logits (V, n), always in the same place: new memory costs time, too."""
+    """Yield positions and their logits (V, n), always in the same buffer: allocation costs time too."""
     buffer = x_NE.new_empty(len(weight_VE) * min(CHUNK, len(x_NE)))
     for start in range(0, len(x_NE), CHUNK):
         x = x_NE[start : start + CHUNK]
@@ -141,9 +141,9 @@ def logits_in_chunks(x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor) -> Iterato
 def linear_log_probs(
     layer: nn.Linear, x_NE: Tensor, rows_N: Tensor, first: int, temperature: float = 1.0
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """log p (N) of one output per position: among those from `first` on, and among all; and the former's entropy.
+    """Return log p (N) of one output per position among those from `first` on, among all, and the former's entropy.
 
-    temperature: what logits are divided by.
+    temperature: the divisor of the logits.
     """
     bias_V: Tensor = layer.bias
     if temperature != 1:
@@ -152,7 +152,7 @@ def linear_log_probs(
 
 
 def linear_rows(layer: nn.Linear, x_NE: Tensor, rows: Tensor) -> Tensor:
-    """Some of a linear layer's outputs: one (N) or K (N, K) per position, by their numbers.
+    """Compute some of a linear layer's outputs: one (N) or K (N, K) per position, by index.
 
     With 33 of 6,405 outputs it takes an eighth of the time of the full product.
     """
@@ -164,15 +164,15 @@ def linear_rows(layer: nn.Linear, x_NE: Tensor, rows: Tensor) -> Tensor:
 
 
 class Dropout(nn.Dropout):
-    """torch's dropout, by a quicker way to random masks on the CPU: one 64-bit number for four values.
+    """torch's dropout with faster random masks on the CPU: one 64-bit number for four values.
 
-    So the probability is a multiple of 1/65,536.
+    The probability is therefore a multiple of 1/65,536.
     """
 
     def forward(self, input: Tensor, order_N: Tensor | None = None) -> Tensor:
-        """Zero each value with probability p, and scale the others up.
+        """Zero each value with probability p, and scale up the others.
 
-        order_N: by what the rows of a sharded batch are sorted (`World.global_rows`).
+        order_N: what the rows of a sharded batch are sorted by (`World.global_rows`).
         """
         if not self.training or self.p == 0:
             return input
@@ -183,20 +183,20 @@ class Dropout(nn.Dropout):
         return input * (self.keep_mask(input.shape) / (1 - self.p))
 
     def keep_mask(self, shape: Sequence[int]) -> Tensor:
-        """Which values to keep."""
+        """Return a mask of the values to keep."""
         size = math.prod(shape)
         numbers = torch.empty((size + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         return numbers.view(torch.int16)[:size].view(shape) >= min(round(self.p * 2**16), 2**16 - 1) - 2**15
 
 
 def dropout(input: Tensor, p: float) -> Tensor:
-    """torch's dropout of (T, B, E)."""
+    """Apply torch's dropout to (T, B, E)."""
     if not (world.sharded and p):
         return nn.functional.dropout(input, p)
     return input * (rows_of_whole(lambda shape: torch.empty(shape).bernoulli_(1 - p), input, None) / (1 - p))
 
 
 def rows_of_whole(make: Callable[[Sequence[int]], Tensor], like: Tensor, order_N: Tensor | None) -> Tensor:
-    """This rank's rows, (N, E) or (T, B, E), of random numbers that are drawn for the global batch."""
+    """Draw random numbers for the global batch; return this rank's rows, (N, E) or (T, B, E)."""
     places_N, total = world.global_rows_of_batch(len(like)) if order_N is None else world.global_rows(order_N)
     return make((total, like.size(-1))).index_select(0, places_N).view(like.shape).to(like.device)

@@ -1,4 +1,4 @@
-"""A model made ready to train, by the training loop and by `--check` alike: layers, first weights, frozen layers."""
+"""Preparing a model for the training loop and for `--check`: layers, initial weights, frozen layers."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from pysimt_sac.errors import UserError
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out; torch has a type for it only on GPUs."""
+    """Return whether an error means that memory ran out; torch has a type for it only on GPUs."""
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
         isinstance(error, RuntimeError) and ("allocate memory" in str(error) or "not enough memory" in str(error))
     )
@@ -20,7 +20,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def memory_named(where: object, todo: str) -> Iterator[None]:
-    """Turn "out of memory" in the block into one line that says what to do."""
+    """Turn "out of memory" in the block into a `UserError` that says what to do."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -30,17 +30,17 @@ def memory_named(where: object, todo: str) -> Iterator[None]:
 
 
 def build_layers(model: Any, is_train: bool = True) -> None:
-    """Create the layers; sizes that no machine has room for are the user's mistake."""
+    """Create the layers; sizes that do not fit into memory are a user error."""
     try:
         model.setup(is_train=is_train)
     except (RuntimeError, MemoryError, OverflowError, ValueError) as error:
         reason = "out of memory" if is_out_of_memory(error) else str(error).partition("\n")[0]
-        todo = "look at the sizes, e.g. emb_dim, enc_dim and dec_dim"
+        todo = "check the sizes, e.g. emb_dim, enc_dim and dec_dim"
         raise UserError(f"cannot build the network: {reason}", f"{model.opts.filename} [model]", todo) from error
 
 
 def refuse_other_words(model: Any, checkpoint: Checkpoint) -> None:
-    """Embeddings of a vocabulary that has as many words, but others, would be those of wrong words."""
+    """Refuse a vocabulary of the same size with other words: they would get the wrong embeddings."""
     for side, vocab in model.vocabs.items():
         theirs = checkpoint.vocabularies.get(str(side))
         if theirs and len(theirs) == len(vocab) and (difference := vocab.difference_from(theirs)):
@@ -50,7 +50,7 @@ def refuse_other_words(model: Any, checkpoint: Checkpoint) -> None:
 
 
 def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> list[str]:
-    """Initialise, load pre-trained weights unless a state will be loaded, freeze; say what was done."""
+    """Initialise, load pretrained weights unless a state will be loaded, freeze; return notes about it."""
     notes = []
     with memory_named(f"{model.opts.filename} [model]", "lower emb_dim, enc_dim or dec_dim"):
         model.reset_parameters()
@@ -62,7 +62,7 @@ def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> li
         else:
             refuse_other_words(model, checkpoint)
         taken = load_weights(model, weights, checkpoint.path, partial=True)
-        notes.append(f"Took {len(taken)} of {len(model.state_dict())} weights from {checkpoint.path}")
+        notes.append(f"Loaded {len(taken)} of {len(model.state_dict())} weights from {checkpoint.path}")
     for prefix in options.freeze_layers:
         frozen = [item for item in model.named_parameters() if item[0].startswith(prefix)]
         if not frozen:

@@ -1,17 +1,17 @@
-"""Recurrences over known sequences, with gradients written out by hand.
+"""Recurrences over known sequences, with handwritten gradients.
 
-Autograd would record some forty small operations per time step and multiply every weight's gradient together step by
-step. Written out, the time loop holds nothing but the recurrence: everything that does not depend on the previous
-step (projections of inputs, derivatives of gates, gradients of all weights) is computed for all steps at once, before
-or after it. The tests compare both functions with autograd on the same mathematics.
+Autograd would record some forty small operations per time step and accumulate every weight's gradient step by step.
+Written out, the time loop holds nothing but the recurrence: everything that does not depend on the previous step
+(projections of inputs, derivatives of gates, gradients of all weights) is computed for all steps at once, before or
+after it. The tests compare both functions with autograd on the same mathematics.
 
 A GRU cell, with input and state projections of three gates each (r, z, n side by side):
     r, z = sigmoid(input_rz + state_rz);  n = tanh(input_n + r * state_n);  h' = n + z * (h - n)
 
-Two things are as they are for speed on a CPU. A state is multiplied by *blocks* of a weight's columns, in one batched
-product: with the few rows of a batch, threads that each take some blocks are up to twice as quick as threads that work
-on one product together. Shape suffixes: P blocks of a gate, X columns of a block. And the attention's tanh(x) is
-computed as 2 sigmoid(2x) - 1, in a quarter of the time; its -1 adds the same to all scores, which the softmax ignores.
+Two choices are for speed on a CPU. A state is multiplied by *blocks* of a weight's columns in one batched product:
+with the few rows of a batch, threads that each take some blocks are up to twice as fast as threads that share one
+product. Shape suffixes: P blocks of a gate, X columns of a block. And the attention's tanh(x) is computed as
+2 sigmoid(2x) - 1, in a quarter of the time; the -1 adds the same to all scores, which the softmax ignores.
 """
 
 from collections.abc import Callable
@@ -25,19 +25,19 @@ from torch.autograd.function import once_differentiable
 
 
 def n_blocks(size: int, device: torch.device, most: int = 2) -> int:
-    """Into how many blocks the columns of one gate are divided; a GPU needs no such help."""
+    """Return the number of blocks for the columns of one gate; always 1 on a GPU."""
     if device.type != "cpu":
         return 1
     return next(blocks for blocks in range(most, 0, -1) if size % blocks == 0)
 
 
 def in_blocks(weight_NK: Tensor, blocks: int) -> Tensor:
-    """A view of a weight, (blocks, K, N / blocks): what `x_BK.expand(blocks, -1, -1)` is multiplied by."""
+    """Return a view of a weight, (blocks, K, N / blocks), to multiply `x_BK.expand(blocks, -1, -1)` by."""
     return weight_NK.view(blocks, -1, weight_NK.size(1)).transpose(1, 2)
 
 
 def rows_in_blocks(rows_BN: Tensor, blocks: int) -> Tensor:
-    """A view of (..., B, N) in the layout of such a product: (..., blocks, B, N / blocks)."""
+    """Return a view of (..., B, N) in the layout of such a product: (..., blocks, B, N / blocks)."""
     return rows_BN.view(*rows_BN.shape[:-1], blocks, -1).transpose(-3, -2)
 
 
@@ -52,7 +52,7 @@ def gru_cell(inputs_3PBX: Tensor, gates_3PBX: Tensor, h_PBX: Tensor, n_PBX: Tens
 
 
 def cell_derivatives(gates_3PBX: Tensor, n_PBX: Tensor, h_BH: Tensor, out_B5H: Tensor) -> None:
-    """Write the derivatives of a cell's new state: by state n, r, z (before their functions), by input n, by h.
+    """Write the derivatives of a cell's new state by state n, r, z (all before activation), input n, and h.
 
     The first three are the gradient of the state's projections, the middle three that of the input's.
     """
@@ -68,7 +68,7 @@ def cell_derivatives(gates_3PBX: Tensor, n_PBX: Tensor, h_BH: Tensor, out_B5H: T
 
 
 class DecoderWeights(NamedTuple):
-    """What the conditional GRU's recurrence multiplies by; see `layers.ConditionalGRUDecoder`."""
+    """The weights of the conditional GRU's recurrence; see `layers.ConditionalGRUDecoder`."""
 
     hh0: Tensor  # first cell, state
     hh0_bias: Tensor
@@ -87,7 +87,7 @@ class ConditionalGRU(Function):
     def forward(
         ctx: Any, inputs_TB3H: Tensor, keys_BSM: Tensor, values_BSH: Tensor, bias_BS: Tensor, *weights: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """States and contexts, (T, B, H) both. inputs: the words' projections; bias: what to add to the scores."""
+        """Return states and contexts, both (T, B, H). inputs: the words' projections; bias: added to the scores."""
         w = DecoderWeights(*weights)
         (steps, batch), size, inner = inputs_TB3H.shape[:2], values_BSH.size(-1), keys_BSM.size(-1)
         blocks, new = n_blocks(size, inputs_TB3H.device), inputs_TB3H.new_empty
@@ -124,15 +124,15 @@ class ConditionalGRU(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dh_TBH: Tensor, dcontext_TBH: Tensor) -> tuple[Tensor | None, ...]:
-        """The recurrence from its end to its beginning, then all weights' gradients at once."""
+        """Run the recurrence backwards, then compute all weights' gradients at once."""
         h_TBH, h1_TBH, context_TBH, gates0, n0, gates1, n1, sigmoid_TBSM, alpha_TBS, values_BSH, *weights = (
             ctx.saved_tensors
         )
         w = DecoderWeights(*weights)
         steps, batch, size = context_TBH.shape
         inner = sigmoid_TBSM.size(-1)
-        # Derivatives of both cells, which the loop turns into gradients. Side by side in the second: the query, the
-        # state's projections, so that one product leads from both to the first cell's state.
+        # Derivatives of both cells, which the loop turns into gradients. The second holds the query beside the state's
+        # projections, so that one product leads from both to the first cell's state.
         d0, d1 = h_TBH.new_empty(steps, batch, 5 * size), h_TBH.new_empty(steps, batch, inner + 5 * size)
         cell0, cell1 = d0.unflatten(-1, (5, size)), d1[..., inner:].unflatten(-1, (5, size))
         cell_derivatives(gates0, n0, h_TBH[:-1], cell0)
@@ -167,7 +167,7 @@ class ConditionalGRU(Function):
             product(d_state0, h_TBH[:-1]).roll(-size, 0),
             d_state0.sum((0, 1)).roll(-size),
             d_merged_weight[:inner],
-            # Of tanh = 2 s - 1 the -1 drops out here, too: the gradients of a sentence's scores add up to zero.
+            # The -1 of tanh = 2 s - 1 drops out here too: the gradients of a sentence's scores add up to zero.
             2 * (d_scores_TBS.view(1, -1) @ sigmoid_TBSM.view(-1, inner)).view_as(w.energy),
             product(d_input1, context_TBH),
             d_input1.sum((0, 1)),
@@ -186,7 +186,7 @@ class GRULayer(Function):
 
     @staticmethod
     def forward(ctx: Any, inputs_DTB3H: Tensor, hh_D3HH: Tensor, hh_bias_D3H: Tensor) -> Tensor:
-        """States (D, T, B, H); the second direction's inputs come in reversed order, and its states leave in it."""
+        """Return states (D, T, B, H); the second direction's inputs and states are in reversed order."""
         directions, steps, batch, size = *inputs_DTB3H.shape[:3], hh_D3HH.size(-1)
         blocks, new = n_blocks(size, inputs_DTB3H.device), inputs_DTB3H.new_empty
         h_DTBH = new(directions, steps + 1, batch, size)
@@ -210,7 +210,7 @@ class GRULayer(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dh_DTBH: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The recurrence from its end to its beginning, then the weights' gradients at once."""
+        """Run the recurrence backwards, then compute the weights' gradients at once."""
         h_DTBH, gates, n, hh_D3HH = ctx.saved_tensors
         directions, steps, batch, size = dh_DTBH.shape
         d = h_DTBH.new_empty(directions, steps, batch, 5 * size)
@@ -228,7 +228,7 @@ class GRULayer(Function):
 
 
 def in_float32(function: type[Function], *inputs: Tensor) -> Any:
-    """Apply a function whose gradient is written out, in float32 also where the layers around it are not."""
+    """Apply a function with a handwritten gradient in float32, even if the layers around it are not."""
     device = inputs[0].device.type
     if not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)):
         return function.apply(*inputs)  # type: ignore[no-untyped-call]
@@ -239,9 +239,9 @@ def in_float32(function: type[Function], *inputs: Tensor) -> Any:
 def run_gru_layer(
     inputs_TBE: Tensor, weights: list[list[Tensor]], reverse: Callable[[Tensor], Tensor] | None = None
 ) -> Tensor:
-    """States (T, B, D * H) of a layer; weights: those of `nn.GRU` for each of its directions.
+    """Return states (T, B, D * H) of a layer; weights: those of `nn.GRU` for each of its directions.
 
-    reverse: reverses every sequence in its own length; without it, they are all as long as the longest.
+    reverse: reverses every sequence within its own length; without it, all are as long as the longest.
     """
     if reverse is None:
         reverse = partial(torch.flip, dims=(0,))

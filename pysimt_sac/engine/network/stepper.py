@@ -1,7 +1,7 @@
-"""One decoder step at a time, without gradient: what searches and rollouts are made of.
+"""One decoder step at a time, without gradient: the basis of searches and rollouts.
 
-With the few rows of a batch a step costs time in small things, so the usual decoder has a way of its own through it,
-`QuickStep`; all others go by `dec.step`. A stepper belongs to one search: what it prepares is the weights as they were.
+With the few rows of a batch, overheads dominate a step, so the usual decoder has a fast path, `QuickStep`; all others
+use `dec.step`. A stepper belongs to one search: it keeps a snapshot of the weights.
 """
 
 import copy
@@ -17,12 +17,12 @@ from pysimt_sac.engine.data.vocabulary import BOS, PAD, UNK
 from pysimt_sac.engine.network.layers import MASKED, Memory, States
 from pysimt_sac.engine.network.recurrence import gru_cell, in_blocks, n_blocks, rows_in_blocks
 
-GATE_BLOCKS = 4  # most blocks of a gate, on a CPU
-OUTPUT_BLOCKS = range(24, 11, -1)  # blocks of the vocabulary: the first that divide it, or else the last
+GATE_BLOCKS = 4  # at most, per gate, on a CPU
+OUTPUT_BLOCKS = range(24, 11, -1)  # of the vocabulary: the first number that divides it, or else the last
 
 
 class Blocks:
-    """A linear layer, multiplied in blocks of its outputs; `recurrence` says why. The last one may be filled up."""
+    """A linear layer, multiplied in blocks of its outputs; `recurrence` says why. The last one may be padded."""
 
     def __init__(self, weight_NK: Tensor, bias_N: Tensor | None, blocks: int) -> None:
         self.blocks, self.size, lacking = blocks, len(weight_NK), -len(weight_NK) % blocks
@@ -32,15 +32,15 @@ class Blocks:
         self.weight, self.bias = in_blocks(weight_NK, blocks), bias_N.view(blocks, 1, -1)
 
     def __call__(self, rows_BK: Tensor) -> Tensor:
-        """The product as it is computed: (P, B, X)."""
+        """Return the product as computed, (P, B, X)."""
         return torch.baddbmm(self.bias, rows_BK.expand(self.blocks, -1, -1), self.weight)
 
     def filled_up(self, rows_BK: Tensor) -> Tensor:
-        """The product as it usually is, (B, N), and behind it what the last block was filled up with: -inf."""
+        """Return the product as usual, (B, N), followed by the last block's padding of -inf."""
         return self(rows_BK).transpose(0, 1).flatten(1)
 
     def flat(self, rows_BK: Tensor) -> Tensor:
-        """The product as it usually is, (B, N)."""
+        """Return the product as usual, (B, N)."""
         return self.filled_up(rows_BK)[:, : self.size]
 
 
@@ -48,28 +48,28 @@ class Stepper(Protocol):
     """Steps of K hypotheses of each of B sentences, whatever the decoder is."""
 
     device: torch.device
-    can_join: bool  # whether `join` is offered
+    can_join: bool  # whether `join` is supported
 
     def log_probs(self, words_BK: Tensor) -> Tensor:
-        """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
+        """Return log-probabilities (B, K, V) of the next words; forbidden ones are -inf."""
 
     def likeliest(self, words_B: Tensor) -> Tensor:
-        """The likeliest next word of one hypothesis per sentence."""
+        """Return the likeliest next word of one hypothesis per sentence."""
 
     def keep_sentences(self, indices: Tensor) -> None:
-        """Go on with these sentences only."""
+        """Keep only these sentences."""
 
     def keep_hypotheses(self, parents_BK: Tensor) -> None:
-        """Go on with these hypotheses of each sentence; one may be taken several times."""
+        """Keep these hypotheses of each sentence; one may be repeated."""
 
     def join(self, other: Any) -> None:
-        """Append the sentences of another stepper of this kind, which has not begun."""
+        """Append the sentences of another stepper of this kind, which has not started."""
 
     def decoder_states(self) -> Tensor:
-        """The states (B, H) of one hypothesis per sentence after the last step."""
+        """Return the states (B, H) of one hypothesis per sentence after the last step."""
 
     def fork(self, sentences_C: Tensor, states_CH: Tensor) -> "Stepper":
-        """A new stepper in given decoder states, for sentences as they were numbered at the beginning."""
+        """Return a new stepper in given decoder states, for sentences as numbered at the start."""
 
 
 class EngineStepper:
@@ -78,10 +78,10 @@ class EngineStepper:
     can_join = True
 
     def __init__(self, dec: Any, states: States, suppress_unk: bool = False, normalise: bool = True) -> None:
-        """normalise: for those who ask for log-probabilities; `likeliest` needs none."""
+        """normalise: True for `log_probs`, False for `likeliest`."""
         self.dec, self.normalise = dec, normalise
         self.memory: Memory = dec.remember(states)
-        self.whole_memory = self.memory  # `memory` shrinks with the sentences that are kept
+        self.whole_memory = self.memory  # `memory` shrinks as sentences are dropped
         self.quick = QuickStep(dec, self.memory) if getattr(dec, "usual_form", False) else None
         self.h_BKH: Tensor | None = None
         device = self.device = self.memory.mask_BS.device
@@ -94,7 +94,7 @@ class EngineStepper:
         self.output = Blocks(dec.out2prob.weight.detach(), bias_V, blocks)
 
     def readout(self, words_BK: Tensor) -> Tensor:
-        """Take a step: what the output layer sees behind these words, (N, E) for all hypotheses."""
+        """Take a step with these words; return the output layer's input, (N, E) for all hypotheses."""
         if self.quick is not None:
             self.h_BKH, readout_NE = self.quick(self.memory, words_BK, self.h_BKH)
             return self.dec.do_out(readout_NE)  # type: ignore[no-any-return]
@@ -103,20 +103,20 @@ class EngineStepper:
         return self.dec.readout(self.h_BKH, emb_BKE, context_BKH).flatten(0, 1)  # type: ignore[no-any-return]
 
     def log_probs(self, words_BK: Tensor) -> Tensor:
-        """Log-probabilities (B, K, V) of the next words; forbidden ones are minus infinity."""
+        """Return log-probabilities (B, K, V) of the next words; forbidden ones are -inf."""
         assert self.normalise
-        # The probabilities of forbidden words are not handed to the others, as in pysimt: normalise first.
+        # As in pysimt, the probability of forbidden words is not redistributed: normalise first.
         log_p_NV = self.output.filled_up(self.readout(words_BK)).log_softmax(-1)
         log_p_BKV: Tensor = log_p_NV.index_fill_(-1, self.forbidden, -math.inf).unflatten(0, words_BK.shape)
         return log_p_BKV[..., : self.output.size]
 
     def likeliest(self, words_B: Tensor) -> Tensor:
-        """The likeliest next word of one hypothesis per sentence, the first of equal ones; not to be normalised."""
+        """Return the likeliest next word of one hypothesis per sentence, the first if tied. Needs `normalise=False`."""
         assert not self.normalise
         logits_PBX = self.output(self.readout(words_B.unsqueeze(1)))
         if logits_PBX.is_cuda:
             return logits_PBX.squeeze(0).argmax(-1)
-        # by numpy, which takes a tenth of torch's time: the best of each block, then the best of these
+        # numpy takes a tenth of torch's time: the best of each block, then the best of these
         logits = logits_PBX.numpy()
         place_PB = logits.argmax(-1)
         block_1B = np.take_along_axis(logits, place_PB[..., None], -1).argmax(0).T
@@ -124,7 +124,7 @@ class EngineStepper:
         return torch.from_numpy(block_1B[0] * logits.shape[-1] + place_B)
 
     def keep_sentences(self, indices: Tensor) -> None:
-        """Go on with these sentences only."""
+        """Keep only these sentences."""
         self.memory = self.memory.select(indices)
         if self.quick is not None:
             self.quick.attend_to(self.memory)
@@ -132,7 +132,7 @@ class EngineStepper:
             self.h_BKH = self.h_BKH.index_select(0, indices)
 
     def join(self, other: "EngineStepper") -> None:
-        """Append the sentences of another stepper, which has not begun, to these, which have."""
+        """Append the sentences of another stepper, which has not started, to these, which have."""
         assert self.h_BKH is not None
         self.memory = self.memory.join(other.memory)
         if self.quick is not None:
@@ -141,12 +141,12 @@ class EngineStepper:
         self.h_BKH = torch.cat((self.h_BKH, zeros_BKH))
 
     def decoder_states(self) -> Tensor:
-        """The states (B, H) of one hypothesis per sentence after the last step."""
+        """Return the states (B, H) of one hypothesis per sentence after the last step."""
         assert self.h_BKH is not None
         return self.h_BKH.squeeze(1)
 
     def fork(self, sentences_C: Tensor, states_CH: Tensor) -> "EngineStepper":
-        """A new stepper in given decoder states, for sentences as they were numbered at the beginning."""
+        """Return a new stepper in given decoder states, for sentences as numbered at the start."""
         forked = copy.copy(self)
         forked.memory = forked.whole_memory = self.whole_memory.select(sentences_C)
         if self.quick is not None:
@@ -156,16 +156,16 @@ class EngineStepper:
         return forked
 
     def keep_hypotheses(self, parents_BK: Tensor) -> None:
-        """Go on with these hypotheses of each sentence; one may be taken several times."""
+        """Keep these hypotheses of each sentence; one may be repeated."""
         if self.h_BKH is not None:
             size = self.h_BKH.size(-1)
             self.h_BKH = self.h_BKH.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, size))
 
 
 class QuickStep:
-    """`ConditionalGRUDecoder.step` and `readout` for the decoders whose recurrence is written out, by the same means.
+    """A fast `ConditionalGRUDecoder.step` and `readout` for the decoders that `recurrence` supports, by the same means.
 
-    The attention's tanh(x) is 2 sigmoid(2x) - 1, of which the softmax drops the -1; the factors are in the weights.
+    The attention's tanh(x) is 2 sigmoid(2x) - 1, where the softmax drops the -1; the factors are in the weights.
     """
 
     def __init__(self, dec: Any, memory: Memory) -> None:
@@ -183,12 +183,12 @@ class QuickStep:
         self.attend_to(memory)
 
     def attend_to(self, memory: Memory) -> None:
-        """Prepare the source's side of the attention."""
+        """Precompute the source's side of the attention."""
         self.keys_B1SM = 2 * memory.keys_BSM.unsqueeze(1)
         self.bias_B1S = (memory.mask_BS == 0).to(self.keys_B1SM.dtype).mul_(MASKED).unsqueeze(1)
 
     def cell(self, x_NE: Tensor, h_NH: Tensor, of_input: Blocks, of_state: Blocks) -> Tensor:
-        """The new state of a GRU cell."""
+        """Return the new state of a GRU cell."""
         inputs_3PNX, gates_3PNX = of_input(x_NE), of_state(h_NH)
         new_NH = torch.empty_like(h_NH)
         n_PNX = gates_3PNX.new_empty(self.blocks, *gates_3PNX.shape[1:])
@@ -196,7 +196,7 @@ class QuickStep:
         return new_NH
 
     def __call__(self, memory: Memory, words_BK: Tensor, h_BKH: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The new states of K hypotheses per sentence, and what the output layer sees of each, (N, E)."""
+        """Return the new states of K hypotheses per sentence, and their inputs to the output layer, (N, E)."""
         shape, emb_NE = words_BK.shape, self.emb_VE.index_select(0, words_BK.flatten())
         h_NH = emb_NE.new_zeros(len(emb_NE), memory.values_BSH.size(-1)) if h_BKH is None else h_BKH.flatten(0, 1)
         h1_NH = self.cell(emb_NE, h_NH, self.ih0, self.hh0)

@@ -1,4 +1,4 @@
-"""The exponential moving average of a model's weights (`ema_decay`), which is validated and saved in their place."""
+"""The exponential moving average of a model's weights (`ema_decay`), validated and saved in their place."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ from torch import nn
 
 
 class WeightAverage:
-    """An average of the weights that are trained; with a decay of 0 there is none, and nothing is done.
+    """An average of the trained weights; with a decay of 0 there is none, and nothing is done.
 
-    In its first updates it forgets faster, so that it does not begin with random weights: an update keeps
-    min(decay, (1 + n) / (10 + n)) of it, n being how many were averaged before.
+    In its first updates it forgets faster, so that it is not biased towards random weights: an update keeps
+    min(decay, (1 + n) / (10 + n)) of it, where n is the number of earlier updates.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -22,7 +22,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Move towards the weights; not after an update without gradients, which has not changed them."""
+        """Move towards the weights, except after an update without gradients, which has not changed them."""
         if all(weight.grad is None for weight in self.named.values()):
             return
         kept = min(self.decay, (1 + self.n_averaged) / (10 + self.n_averaged))
@@ -31,7 +31,7 @@ class WeightAverage:
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Within a `with` block, the model has the average for its weights."""
+        """Let the model use the average as its weights inside the block."""
         self.exchange()
         try:
             yield
@@ -40,7 +40,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def exchange(self) -> None:
-        """Put the average where the weights are and the weights where the average is, bit by bit."""
+        """Swap the average and the weights, bit for bit."""
         for name, weight in self.named.items():
             kept = weight.clone()
             weight.copy_(self.average[name])
@@ -48,12 +48,12 @@ class WeightAverage:
 
     @torch.no_grad()
     def restart(self) -> None:
-        """Begin again from the model's present weights."""
+        """Restart from the model's current weights."""
         for name, weight in self.named.items():
             self.average[name].copy_(weight)
 
     def state_dict(self) -> dict[str, Any]:
-        """The average, and how many updates are in it."""
+        """Return the average, and how many updates are in it."""
         return {"n_averaged": self.n_averaged, "average": self.average} if self.decay > 0 else {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

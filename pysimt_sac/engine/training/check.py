@@ -26,7 +26,7 @@ WARNING = "Warning: "
 
 
 class Notes:
-    """Stands in for a run's journal: lines are kept in memory, curves not at all."""
+    """A stand-in for a run's journal: keeps lines in memory and ignores curves."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -36,14 +36,14 @@ class Notes:
         self.lines.append(message)
 
     def log_scalar(self, name: str, value: float, step: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
 class Trial:
     """One update of a stage with the largest batch.
 
-    learned: whether the model itself learned. activations: bytes kept for the backward pass.
+    learned: whether the model itself was updated. activations: bytes kept for the backward pass.
     """
 
     stage: TrainingStage
@@ -62,7 +62,7 @@ class Trial:
 def check_training(
     model: Any, options: TrainOptions, device: torch.device, suffix: str = "", restart: bool = False
 ) -> int:
-    """Do what the training loop does before its first update, and an update of every stage, in memory only."""
+    """Do in memory what the training loop does before its first update, and an update of every stage."""
     logger.info(check_run(model, options, suffix, restart))
     if options.seed:
         fix_seeds(options.seed)
@@ -88,7 +88,7 @@ def check_training(
 
 
 def tell_verdict(found: Iterable[str]) -> int:
-    """What looks wrong, or that nothing does."""
+    """Log what looks wrong, or that nothing does."""
     found = list(dict.fromkeys(found))
     for suspicion in found:
         logger.warning(f"{WARNING}{suspicion}")
@@ -96,25 +96,25 @@ def tell_verdict(found: Iterable[str]) -> int:
         things = "1 thing looks" if len(found) == 1 else f"{len(found)} things look"
         logger.log(ALWAYS, f"{things} wrong (see above); nothing was written.")
     else:
-        logger.log(ALWAYS, "All is well; nothing was written. To train, leave out --check.")
+        logger.log(ALWAYS, "No problems found; nothing was written. To train, leave out --check.")
     return 0
 
 
 def check_run(model: Any, options: TrainOptions, suffix: str, restart: bool) -> str:
-    """Whether a new run would begin or an old one go on; a state of another configuration is refused."""
+    """Describe the run that would begin or resume; refuse a state of another configuration."""
     folder = run_folder(model.opts, suffix)
     state, remark = (None, "") if restart else find_state(folder, model.opts)
     if state is None:
         return f"A new run would begin in {folder}"
     run = Run(folder, state["exp_id"], state, remark)
     return describe_finished(run, options) or (
-        f"{run.exp_id} in {folder} would go on after update {state['progress'].get('update')}"
+        f"{run.exp_id} in {folder} would resume after update {state['progress'].get('update')}"
         + (f" ({remark})" if remark else "")
     )
 
 
 def describe_texts(corpus: ParallelCorpus) -> None:
-    """What was read, and what in it may surprise."""
+    """Log what was read, and what may be surprising about it."""
     rates = ", ".join(f"{name} {suspicions.unknown_rate(side):.2%}" for name, side in corpus.sides.items())
     longest = ", ".join(f"{name} {side.lengths[corpus.kept].max()}" for name, side in corpus.sides.items())
     mean = ", ".join(f"{name} {suspicions.words_per_sentence(side):.1f}" for name, side in corpus.sides.items())
@@ -127,7 +127,7 @@ def describe_texts(corpus: ParallelCorpus) -> None:
 
 
 def build(model: Any, options: TrainOptions, device: torch.device) -> list[str]:
-    """Make the network, with the weights that it starts from; what looks wrong about these."""
+    """Build the network with its initial weights; return what looks wrong about them."""
     build_layers(model)
     notes = prepare_weights(model, options)
     model.to(device).train()
@@ -150,7 +150,7 @@ def try_largest_batch(
     device: torch.device,
     has_validation: bool,
 ) -> list[str]:
-    """An update of every stage with the batch that needs most memory; say what they needed, return what looks wrong."""
+    """Make an update of every stage with the largest batch; log what they needed, return what looks wrong."""
     largest = max(
         corpus.batches(1),
         key=lambda indices: sum(side.lengths[indices].max() for side in corpus.sides.values()) * len(indices),
@@ -177,7 +177,7 @@ def try_largest_batch(
 
 
 def try_stage(model: Any, batch: Batch, stage: TrainingStage, optimizer: Optimizer) -> Trial:
-    """One update as a stage makes it."""
+    """Make one update as in a stage."""
     optimizer.zero_grad()
     model.aux_loss.clear()
     kept = SavedTensors(model.parameters())
@@ -188,7 +188,7 @@ def try_stage(model: Any, batch: Batch, stage: TrainingStage, optimizer: Optimiz
     learned = any(parameter.grad is not None for parameter in optimizer.parameters)
     if not bool(torch.isfinite(loss + optimizer.clip())):
         where = f"{model.opts.filename}{f' ({stage.name})' if stage.name else ''}"
-        raise UserError("the first loss or gradient is not finite", where, "look at the model's options")
+        raise UserError("the first loss or gradient is not finite", where, "check the model's options")
     for parameter in optimizer.parameters:
         if parameter.grad is None:  # not yet trained in this stage, but its memory will be needed
             parameter.grad = torch.zeros_like(parameter)
@@ -197,11 +197,11 @@ def try_stage(model: Any, batch: Batch, stage: TrainingStage, optimizer: Optimiz
 
 
 def tell_memory(model: Any, optimizer: Optimizer, activations: int, device: torch.device) -> None:
-    """What training needs of memory and disk."""
+    """Log the memory and disk space that training needs."""
     memory = measure_memory(model, optimizer, activations)
     logger.info(f"Memory for training, with that batch: {memory}; the whole process: {peak_memory(device)} on {device}")
     saved = memory.weights + memory.optimizer + memory.learner
     logger.info(
         f"Disk: {in_units(2 * saved)} for two saved states, {in_units(memory.weights)} for each checkpoint; "
-        f"{free_space(Path(model.opts.train['save_path']))} are free"
+        f"{free_space(Path(model.opts.train['save_path']))} free"
     )

@@ -1,7 +1,7 @@
-"""What a person sees of a run: few lines on standard error; all the rest is in the log file.
+"""Console output of a run: few lines on standard error; everything else is in the log file.
 
-Messages have a level of Python's logging: `DETAIL` is for those who ask for everything (`--verbose`), `ALWAYS` reaches
-also those who want quiet. A compact message says in short what details say at length: who sees those does not see it.
+Messages have a level of Python's logging: `DETAIL` is shown only with `--verbose`, `ALWAYS` even with `--quiet`. A
+compact message summarises details; it is hidden where those are shown.
 """
 
 import logging
@@ -18,13 +18,13 @@ from tqdm import tqdm
 DETAIL, ALWAYS = 15, 25
 VERBOSE, NORMAL, QUIET, SILENT = DETAIL, logging.INFO, ALWAYS, logging.CRITICAL
 YELLOW, BOLD, PLAIN = "\033[33m", "\033[1m", "\033[0m"
-HEADING_EVERY = 25  # lines of figures
+HEADING_EVERY = 25  # lines of metrics
 
 logger = logging.getLogger("pysimt_sac")
 
 
 class ConsoleHandler(logging.Handler):
-    """Writes to standard error without tearing a progress bar; in colour, and wrapped, if that is a terminal."""
+    """Writes to standard error without breaking a progress bar; coloured and wrapped on a terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one message."""
@@ -39,12 +39,12 @@ class ConsoleHandler(logging.Handler):
 
 
 def has_colours() -> bool:
-    """Whether standard error is a terminal whose user has nothing against colours."""
+    """Return whether standard error is a terminal and its user has not disabled colours."""
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def terminal_width() -> int:
-    """The columns of the terminal that standard error is."""
+    """Return the width of standard error's terminal in columns."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except (OSError, ValueError):
@@ -52,7 +52,7 @@ def terminal_width() -> int:
 
 
 def wrap(line: str, width: int) -> str:
-    """A long line as several, the further ones indented; under the text, if that stands apart from a label."""
+    """Wrap a long line; indent continuation lines, to the text if that follows a label."""
     if len(line) <= width:
         return line
     label = re.match(r"\w+:  +", line)
@@ -61,7 +61,7 @@ def wrap(line: str, width: int) -> str:
 
 
 def log_to_console(level: int = NORMAL) -> None:
-    """Show messages from a level on."""
+    """Show messages of a level and above."""
     if not any(isinstance(handler, ConsoleHandler) for handler in logger.handlers):
         logger.addHandler(ConsoleHandler())
     logger.setLevel(level)
@@ -69,24 +69,24 @@ def log_to_console(level: int = NORMAL) -> None:
 
 
 def compact(message: str, level: int = logging.INFO) -> None:
-    """A message for those who do not see the details."""
+    """Log a message that is hidden where details are shown."""
     logger.log(level, message, extra={"compact": True})
 
 
 def progress_bar(iterable: Iterable[Any] | None = None, **options: Any) -> Any:
-    """A bar with the time left; none if standard error is no terminal, or quiet is wanted."""
+    """Return a progress bar with the time left; disabled without a terminal or with `--quiet`."""
     disable = True if logger.level >= ALWAYS else None
     return tqdm(iterable, leave=False, disable=disable, dynamic_ncols=True, **options)
 
 
 class Columns:
-    """Figures of a run in aligned columns; a heading where they change, and now and then."""
+    """A run's metrics in aligned columns; the heading is repeated when they change, and now and then."""
 
     def __init__(self) -> None:
         self.heading, self.n_lines = "", 0
 
     def show(self, epoch: int, update: int, figures: dict[str, float]) -> None:
-        """One line, perhaps under a heading."""
+        """Print one line, under a heading if due."""
         heading = f"{'epoch':>6} {'update':>8}" + "".join(f" {name:>12}" for name in figures)
         if heading != self.heading or self.n_lines == HEADING_EVERY:
             compact(heading)
@@ -96,7 +96,7 @@ class Columns:
 
 
 def shorten(value: float) -> str:
-    """A number with the digits that matter."""
+    """Format a number with its significant digits."""
     if abs(value) >= 1000:
         return f"{value:.0f}" if abs(value) < 1e7 else f"{value:.2e}"
     return f"{value:.3f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"

@@ -1,6 +1,6 @@
-"""Does a run diverge? The running mean of its training loss is watched, and the loss of each validation.
+"""Divergence detection, by the running mean of the training loss and by the loss of each validation.
 
-Both are negative log-likelihoods per word: who guesses among V words has log V.
+Both are negative log-likelihoods per word: guessing among V words gives log V.
 """
 
 import math
@@ -9,19 +9,19 @@ from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.training.progress import Progress
 
 RECENT = 5  # reports in a running mean
-FAR = 3.0  # times the best: a warning
-LOST = 5.0  # times the best, and worse than guessing: nothing of such a validation is the best so far
-WORSE_THAN_GUESSING = 2.0  # times log V: no need to know a best
+FAR = 3.0  # times the best: warn
+LOST = 5.0  # times the best, and worse than guessing: no score of such a validation counts as best
+WORSE_THAN_GUESSING = 2.0  # times log V: the same, without a best to compare with
 HELP = "the run diverges: lower lr or gclip, or raise lr_warmup"
 
 
 def is_far_above(loss: float, best: float) -> bool:
-    """Whether a loss is many times the best; small ones may be, without harm."""
+    """Return whether a loss is many times the best; small losses may be, without harm."""
     return loss > FAR * best + 1 and best > 0
 
 
 def watch_training(progress: Progress, loss: float) -> str:
-    """Note the loss of a report; a warning when the running mean begins to be far above its lowest, else nothing."""
+    """Record a reported loss; return a warning if the running mean has just risen far above its lowest."""
     progress.recent_losses = [*progress.recent_losses, loss][-RECENT:]
     if len(progress.recent_losses) < RECENT:
         return ""
@@ -35,7 +35,7 @@ def watch_training(progress: Progress, loss: float) -> str:
 
 
 def is_lost(results: list[Metric], progress: Progress, n_words: int) -> bool:
-    """Whether a validation's loss says that the model has forgotten all, whatever its other scores are."""
+    """Return whether a validation's loss shows that the model has diverged, whatever its other scores are."""
     loss = next((metric.score for metric in results if metric.name == "LOSS"), 0.0)
     best, guessing = progress.best.get("LOSS"), math.log(n_words)
     many_times = best is not None and loss > LOST * best.score and loss > guessing
@@ -43,14 +43,14 @@ def is_lost(results: list[Metric], progress: Progress, n_words: int) -> bool:
 
 
 def watch_validation(progress: Progress, n_words: int, lost: bool) -> str:
-    """A warning about a validation that has been recorded, if the one before it gave none, else nothing."""
+    """Return a warning about the last recorded validation: always if lost, else once in a row."""
     losses, best = progress.scores.get("LOSS", []), progress.best.get("LOSS")
     if not losses:
         return ""
     if lost:
         return (
-            f"Warning: the validation loss is {losses[-1]:.6g} per word where guessing has {math.log(n_words):.3g}; "
-            f"{HELP}. Nothing of this validation counts as best"
+            f"Warning: the validation loss is {losses[-1]:.6g} per word where guessing gives {math.log(n_words):.3g}; "
+            f"{HELP}. No score of this validation counts as best"
         )
     if best is None or not is_far_above(losses[-1], best.score):
         return ""

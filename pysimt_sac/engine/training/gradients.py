@@ -1,4 +1,4 @@
-"""The gradients of one update, gathered over one or several batches."""
+"""The gradients of one update, accumulated over one or several batches."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from pysimt_sac.engine.distributed import world
 
 @dataclass(frozen=True)
 class Gathered:
-    """Sums over the batches of an update: the loss, all that was minimised, and the number of words."""
+    """Sums over the batches of an update: the loss, everything that was minimised, and the number of words."""
 
     loss: Tensor
     minimised: Tensor
@@ -19,11 +19,12 @@ class Gathered:
 
 
 def gather_gradients(model: Any, batches: list[Any], device: torch.device, update: int, epoch: int) -> Gathered:
-    """Leave in the weights the gradients of the mean loss per word of all batches, as if they were one.
+    """Accumulate the gradients of the mean loss per word of all batches, as if they were one.
 
-    The total N of words is known in the end only. So batch b, with n_b words and a mean loss of l_b, is weighted by n_b
-    over the first one's n_1, and all of it by n_1 / N in the end: (n_1 / N) sum_b (n_b / n_1) l_b. With one batch that
-    changes nothing, to the last bit. Each rank computes its shard of every batch; their gradients are added up last.
+    The total number of words, N, is known only at the end. So batch b, with n_b words and a mean loss of l_b, is
+    weighted by n_b over the first one's n_1, and the sum by n_1 / N at the end: (n_1 / N) sum_b (n_b / n_1) l_b. With
+    one batch that changes nothing, to the last bit. Each rank computes its shard of every batch; the gradients of all
+    ranks are summed last.
     """
     n_first, n_items, loss, minimised = 0, 0, torch.zeros((), device=device), torch.zeros((), device=device)
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks the loop to save and stop, the second stops at once."""
+"""Ctrl-C and SIGTERM: the first signal asks the loop to save and stop, the second stops at once."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Interrupted(Exception):
-    """The user, or the machine's scheduler, wants the run to stop; `status` is the exit status to end with."""
+    """A request by the user or the job scheduler to stop the run; `status` is the exit status to end with."""
 
     def __init__(self, signal_number: int) -> None:
         self.status = 128 + signal_number
@@ -22,7 +22,7 @@ class Interrupted(Exception):
 
 
 class Interrupts:
-    """Within a `with` block, remembers a signal until `check` is called at a moment that suits the loop."""
+    """Within a `with` block, remembers a signal until the loop calls `check` at a convenient moment."""
 
     def __init__(self) -> None:
         self.received = 0
@@ -38,22 +38,22 @@ class Interrupts:
             signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self.received and world.size == 1:  # the second time: no more patience; torchrun sends two, and has its own
+        if self.received and world.size == 1:  # stop at once; torchrun sends two signals, and has its own patience
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.received = number
-        if world.size > 1:  # rank 0 says when it is done
+        if world.size > 1:  # rank 0 reports when the run has stopped
             return
-        with contextlib.suppress(OSError, ValueError):  # not `print`: the signal may have come in the middle of one
+        with contextlib.suppress(OSError, ValueError):  # not `print`: the signal may have interrupted one
             os.write(sys.stderr.fileno(), b"\nSaving, then stopping; a second signal stops at once.\n")
 
     def check(self) -> None:
-        """Stop here if a signal has come, to this rank or to another."""
+        """Raise `Interrupted` if this or another rank has received a signal."""
         if received := world.all_reduce_max(self.received):
             raise Interrupted(received)
 
     def interruptible(self, items: Iterable[T]) -> Iterator[T]:
-        """Hand on items, checking before each."""
+        """Yield items, checking for signals before each."""
         for item in items:
             self.check()
             yield item

@@ -1,7 +1,7 @@
-"""What a run tells: console, log file, a file of scalars, TensorBoard.
+"""A run's output: console, log file, a file of scalars, TensorBoard.
 
-A resumed run cuts its files back to where the saved state left them, so that nothing is told twice. All are written
-line by line, so that they can be followed while the run goes on.
+A resumed run truncates its files to where the saved state left them, so that nothing is logged twice. All are written
+line by line, so that they can be followed during the run.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ class Journal:
     ) -> None:
         self.paths = {"log": folder / f"{exp_id}.log", "scalars": folder / f"{exp_id}.scalars.jsonl"}
         self.streams: dict[str, IO[str]] = {}
-        self.listeners: list[Callable[[str, float, int], None]] = []  # are told every point of every curve
+        self.listeners: list[Callable[[str, float, int], None]] = []  # called with every point of every curve
         self.tensorboard_dir, self.writer = tensorboard_dir, None
         for name, path in self.paths.items():
             try:
@@ -50,22 +50,22 @@ class Journal:
                 raise UserError(f"cannot be written: {why(error)}", tensorboard_dir, "see tensorboard_dir") from error
 
     def say(self, message: str) -> None:
-        """A line for the log; on the console a detail, unless it is a warning."""
+        """Write a line to the log; on the console it is a detail, unless it is a warning."""
         self.show(message, logging.WARNING if message.startswith("Warning: ") else DETAIL)
 
     def show(self, message: str, level: int = logging.INFO) -> None:
-        """A line for the log and the console."""
+        """Write a line to the log and the console."""
         logger.log(level, message)
         self.note(message)
 
     def note(self, message: str) -> None:
-        """A line for the log alone."""
+        """Write a line to the log only."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         for line in message.splitlines():
             self._write("log", f"{stamp} {line}\n")
 
     def log_scalar(self, name: str, value: float, step: int) -> None:
-        """A point of a curve."""
+        """Write a point of a curve."""
         value = float(value)
         stored = value if math.isfinite(value) else None
         self._write("scalars", json.dumps({"step": step, "name": name, "value": stored}) + "\n")
@@ -84,7 +84,7 @@ class Journal:
             raise UserError(f"cannot be written: {why(error)}", self.paths[name]) from error
 
     def position(self) -> dict[str, int]:
-        """How far the files go, everything flushed; stored with the training state."""
+        """Flush the files and return their sizes, for the training state."""
         try:
             for stream in self.streams.values():
                 stream.flush()
@@ -98,7 +98,7 @@ class Journal:
         return positions
 
     def close(self) -> None:
-        """Close all files; a full disk has been reported before."""
+        """Close all files; a full disk has already been reported."""
         for stream in self.streams.values():
             with contextlib.suppress(OSError):
                 stream.close()
@@ -114,27 +114,27 @@ class Silence(Journal):
         self.streams, self.writer = {}, None
 
     def show(self, message: str, level: int = logging.INFO) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def note(self, message: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def log_scalar(self, name: str, value: float, step: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def position(self) -> dict[str, int]:
-        """Nowhere."""
+        """Return no positions."""
         return {}
 
 
 def event_files(folder: Path) -> list[Path]:
-    """TensorBoard's files of a run: one for each time that it was started."""
+    """Return TensorBoard's files of a run: one for each start."""
     return sorted(folder.glob("events.out.tfevents.*"))
 
 
 def open_tensorboard(folder: Path, position: dict[str, int] | None, step: int) -> Any:
-    """A writer of curves that go on where the saved state left them."""
-    from torch.utils.tensorboard import SummaryWriter  # heavy, and seldom needed
+    """Open a writer that continues the curves where the saved state left them."""
+    from torch.utils.tensorboard import SummaryWriter  # heavy, and rarely needed
 
     for path in event_files(folder):
         size = (position or {}).get(path.name, 0)
@@ -142,5 +142,5 @@ def open_tensorboard(folder: Path, position: dict[str, int] | None, step: int) -
             os.truncate(path, min(size, path.stat().st_size))
         else:
             path.unlink()
-    # A TensorBoard that has been watching forgets what it has seen of the points that were just cut off.
+    # Makes a running TensorBoard forget the points that were just cut off.
     return SummaryWriter(str(folder), purge_step=step + 1 if position else None)

@@ -17,16 +17,16 @@ from pysimt_sac.files import why
 
 
 def find_preparation(data: dict[str, Any], sides: tuple[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """What checkpoints carry of how the training text was prepared, and what there is to say of a damaged record."""
+    """Return the text preparation for checkpoints to store, and a warning if its record is damaged."""
     try:
         found = preparation_of_training(data.get("train_set"), sides)
-    except UserError as error:  # nothing that training needs
+    except UserError as error:  # training does not need it
         return {}, [f"Warning: checkpoints will not know how to prepare plain text: {error}"]
     return ({PREPARATION: found.state()} if found else {}), []
 
 
 class CheckpointKeeper:
-    """Writes a run's checkpoints, with the average of the weights if there is one, and removes old ones.
+    """Writes a run's checkpoints, with averaged weights if there are any, and removes old ones.
 
     Only rank 0 writes; the others record the same progress.
     """

@@ -1,4 +1,4 @@
-"""How much memory and disk a run needs."""
+"""The memory and disk space that a run needs."""
 
 import resource
 import shutil
@@ -17,7 +17,7 @@ from pysimt_sac.engine.training.optim import Optimizer
 
 @dataclass(frozen=True)
 class TrainingMemory:
-    """Bytes that training needs, by purpose; `learner` is what a model keeps beside its weights, such as critics."""
+    """Bytes that training needs, by purpose; `learner` is what a model keeps besides its weights, such as critics."""
 
     weights: int
     gradients: int
@@ -31,7 +31,7 @@ class TrainingMemory:
 
 
 def in_units(n_bytes: float) -> str:
-    """A number of bytes for people."""
+    """Format a number of bytes in readable units."""
     for unit in ("bytes", "KB", "MB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"
@@ -40,11 +40,11 @@ def in_units(n_bytes: float) -> str:
 
 
 class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
-    """Within a `with` block, the most that forward passes keep for their backward passes at a time, in bytes."""
+    """Within a `with` block, measures the peak bytes that forward passes keep for their backward passes."""
 
     def __init__(self, weights: Iterable[Tensor]) -> None:
         self.weights = {weight.untyped_storage().data_ptr() for weight in weights}
-        self.holders: Counter[int] = Counter()  # of each storage: how many tensors are kept that are views of it
+        self.holders: Counter[int] = Counter()  # of each storage: how many kept tensors are views of it
         self.now = self.bytes = 0
         super().__init__(lambda tensor: Saved(self, tensor), lambda saved: saved.tensor)
 
@@ -57,7 +57,7 @@ class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
                 self.bytes = max(self.bytes, self.now)
 
     def remove(self, storage: torch.UntypedStorage) -> None:
-        """One view of it is no longer kept."""
+        """Discount a view that is no longer kept."""
         if storage.data_ptr() not in self.weights:
             self.holders[storage.data_ptr()] -= 1
             if self.holders[storage.data_ptr()] == 0:
@@ -65,7 +65,7 @@ class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
 
 
 class Saved:
-    """A tensor that a graph keeps, as long as it does."""
+    """A tensor kept by a graph, for as long as it keeps it."""
 
     def __init__(self, kept: SavedTensors, tensor: Tensor) -> None:
         self.kept, self.tensor = kept, tensor
@@ -76,7 +76,7 @@ class Saved:
 
 
 def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> TrainingMemory:
-    """The memory of an update that has been made; an average of the weights is counted with the optimiser."""
+    """Measure the memory of the last update; averaged weights count towards the optimiser."""
     average = WeightAverage(model, model.recipe.ema_decay)
     return TrainingMemory(
         weights=n_bytes_of(list(model.parameters())),
@@ -88,7 +88,7 @@ def measure_memory(model: Any, optimizer: Optimizer, activations: int) -> Traini
 
 
 def n_bytes_of(value: Any) -> int:
-    """The memory of all tensors in nested lists and dictionaries."""
+    """Return the memory of all tensors in nested lists and dictionaries."""
     if isinstance(value, dict):
         return n_bytes_of(list(value.values()))
     if isinstance(value, list | tuple):
@@ -97,14 +97,14 @@ def n_bytes_of(value: Any) -> int:
 
 
 def peak_memory(device: torch.device) -> str:
-    """The most memory used so far."""
+    """Return the peak memory used so far."""
     if device.type == "cuda":
         return in_units(torch.cuda.max_memory_allocated(device))
     return in_units(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
 def free_space(path: Path) -> str:
-    """The room left on the disk that a folder is, or will be, on."""
+    """Return the free space on the disk that a folder is, or will be, on."""
     while not path.is_dir() and path != path.parent:
         path = path.parent
     return in_units(shutil.disk_usage(path).free)

@@ -1,4 +1,4 @@
-"""The optimiser, gradient clipping and the learning rate's schedule."""
+"""The optimiser, gradient clipping and the learning-rate schedule."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,7 +24,7 @@ FUSED = ("adam", "sgd", "adagrad")
 
 
 def parameter_groups(named: Iterable[tuple[str, nn.Parameter]], weight_decay: float) -> list[dict[str, Any]]:
-    """Weight decay for everything but biases."""
+    """Group parameters so that weight decay applies to all but biases."""
     trainable = [(name, parameter) for name, parameter in named if parameter.requires_grad]
     groups: list[dict[str, Any]] = [
         {"params": [parameter for name, parameter in trainable if "bias" not in name], "weight_decay": weight_decay},
@@ -57,23 +57,23 @@ class Optimizer:
         except ValueError as error:
             raise UserError(str(error), "[train] optimizer") from error
         self.schedule = make_schedule(self.torch_optimizer, options, higher_better)
-        self.last_lr = self.lr  # with which the last step was made
+        self.last_lr = self.lr  # of the last step
 
     @property
     def lr(self) -> float:
-        """The present learning rate, before the factor of an update."""
+        """The current learning rate, before an update's factor."""
         return float(self.torch_optimizer.param_groups[0]["lr"])
 
     def zero_grad(self) -> None:
-        """Forget the gradients; a parameter without one is not touched by `step`."""
+        """Clear the gradients; `step` skips parameters without one."""
         self.torch_optimizer.zero_grad(set_to_none=True)
 
     def clip(self) -> Tensor:
-        """Clip the gradient; its norm before that, which is not finite if any of it is not."""
+        """Clip the gradient; return its norm before clipping, which is not finite if any of it is not."""
         return clip_grad_norm_(self.parameters, self.gclip if self.gclip > 0 else float("inf"))
 
     def step(self, lr_factor: float = 1.0) -> None:
-        """Update the weights; `lr_factor` scales the rate of this update alone."""
+        """Update the weights; `lr_factor` scales the rate of this update only."""
         rates = [group["lr"] for group in self.torch_optimizer.param_groups]
         for group, rate in zip(self.torch_optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * lr_factor
@@ -85,7 +85,7 @@ class Optimizer:
             self.schedule.step()
 
     def after_validation(self, score: float) -> bool:
-        """Tell the plateau schedule how validation went; whether the rate fell."""
+        """Pass a validation score to the plateau schedule; return whether the rate fell."""
         if not isinstance(self.schedule, lr_scheduler.ReduceLROnPlateau):
             return False
         before = self.lr
@@ -93,7 +93,7 @@ class Optimizer:
         return self.lr < before
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of optimiser and schedule, as plain values and tensors."""
+        """Return the state of optimiser and schedule as plain values and tensors."""
         schedule = self.schedule.state_dict() if self.schedule else {}
         return {"optimizer": self.torch_optimizer.state_dict(), "schedule": schedule}
 
@@ -107,7 +107,7 @@ class Optimizer:
 def make_schedule(
     optimizer: torch.optim.Optimizer, options: TrainOptions, higher_better: bool
 ) -> lr_scheduler.LRScheduler | lr_scheduler.ReduceLROnPlateau | None:
-    """`plateau`: fall when validation stalls. `noam`: rise for the warm-up, then fall with the square root."""
+    """Create the schedule of `plateau` (falls when validation stalls) or `noam` (warm-up, then inverse square root)."""
     if options.lr_decay == "plateau":
         return lr_scheduler.ReduceLROnPlateau(
             optimizer,

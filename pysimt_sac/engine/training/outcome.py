@@ -1,22 +1,22 @@
-"""What validations and the whole run have come to, in words."""
+"""The results of validations and of the whole run, in words."""
 
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.training.progress import Progress
 
 
 def validation_details(progress: Progress, results: list[Metric], improved: list[Metric]) -> list[str]:
-    """A line of the log for every metric of the last validation."""
+    """Return a log line for every metric of the last validation."""
     lines = []
     for metric in results:
         best = progress.best.get(metric.name)
-        note = f"best: {best.score:.3f} at {best.validation}" if best else "none is the best so far"
+        note = f"best: {best.score:.3f} at {best.validation}" if best else "none counts as best so far"
         note = "best so far" if metric in improved else note
         lines.append(f"Validation {progress.validation} - {metric.name}: {metric.score:.3f} ({note})")
     return lines
 
 
 def validation_line(progress: Progress, results: list[Metric], improved: list[Metric]) -> str:
-    """The same in one line for the console."""
+    """Return the same in one line for the console."""
     parts = []
     for metric in results:
         best = progress.best.get(metric.name)
@@ -26,7 +26,7 @@ def validation_line(progress: Progress, results: list[Metric], improved: list[Me
 
 
 def closing_lines(progress: Progress, first: str) -> list[str]:
-    """What is to be said of a run's best checkpoint in the end: where it is, and if nothing was gained."""
+    """Return the final report on a run's best checkpoint: where it is, and whether training improved anything."""
     best = progress.best.get(first)
     if best is None:
         return []
@@ -35,11 +35,11 @@ def closing_lines(progress: Progress, first: str) -> list[str]:
     if 0 <= best.update < progress.first_update or best.update == 0:
         when = f"before the first update of the weights, number {progress.first_update}"
         lines.append(
-            f"Warning: the best checkpoint is the starting point ({found}, {when}): training has gained nothing"
+            f"Warning: the best checkpoint is the starting point ({found}, {when}): training brought no improvement"
         )
     elif best.validation == 1 and progress.validation > 1:
-        others = f"{progress.validation - 1} validations after it"
+        others = f"{progress.validation - 1} later validations"
         lines.append(
-            f"Warning: the best checkpoint is that of the first validation: none of the {others} gained anything"
+            f"Warning: the best checkpoint is that of the first validation: none of the {others} improved on it"
         )
     return lines

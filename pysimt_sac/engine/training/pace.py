@@ -1,4 +1,4 @@
-"""How fast a run is, how long it has taken, and how long it may still take."""
+"""The speed of a run, the time it has taken, and the time it may still take."""
 
 import time
 
@@ -13,7 +13,7 @@ class Pace:
         self.started, self.n_items, self.updates = time.time(), 0, 0
 
     def count(self, n_items: int) -> None:
-        """One more update."""
+        """Count one more update."""
         self.n_items += n_items
         self.updates += 1
 
@@ -27,13 +27,13 @@ class Pace:
 
 
 class Stopwatch:
-    """Adds elapsed time to the progress of a run, which goes on counting when it is resumed."""
+    """Adds elapsed time to the progress of a run, which keeps counting when it is resumed."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress, self.last = progress, time.monotonic()
 
     def read(self) -> float:
-        """The seconds that the run has taken so far, in all its parts."""
+        """Return the seconds that the run has taken so far, across resumptions."""
         now = time.monotonic()
         self.progress.seconds += now - self.last
         self.last = now
@@ -41,14 +41,14 @@ class Stopwatch:
 
 
 def updates_left(progress: Progress, options: TrainOptions, batches_per_epoch: int, batches_per_update: int) -> int:
-    """How many updates `max_iterations` and `max_epochs` still allow."""
+    """Return how many updates `max_iterations` and `max_epochs` still allow."""
     per_epoch, done = (-(-batches // batches_per_update) for batches in (batches_per_epoch, progress.batch))
     in_epochs = (options.max_epochs + 1 - progress.epoch) * per_epoch - done
     return max(0, min(options.max_iterations - progress.update, in_epochs))
 
 
 def describe_time(progress: Progress, n_left: int) -> str:
-    """The time a run has taken, and what it takes at most at this pace, validations included."""
+    """Describe the time a run has taken, and the most it may still take, validations included."""
     spent = f"time spent: {in_words(progress.seconds)}"
     if not progress.timed_updates:
         return spent
@@ -56,17 +56,17 @@ def describe_time(progress: Progress, n_left: int) -> str:
 
 
 def time_left(progress: Progress, n_left: int) -> str:
-    """The time that so many updates take at most."""
+    """Describe the most time that `n_left` updates take."""
     return f"up to {in_words(seconds_left(progress, n_left))}"
 
 
 def seconds_left(progress: Progress, n_left: int) -> float:
-    """The seconds that so many updates take at the pace so far."""
+    """Estimate the seconds that `n_left` updates take at the pace so far."""
     return n_left * progress.seconds / max(1, progress.timed_updates)
 
 
 def in_words(seconds: float) -> str:
-    """A length of time for people."""
+    """Format a duration in readable units."""
     minutes, hours = round(seconds / 60), round(seconds / 3600)
     if seconds < 99.5:
         return f"{seconds:.0f} s"

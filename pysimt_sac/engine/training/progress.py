@@ -1,4 +1,4 @@
-"""How far a run has come: counters, scores, best checkpoints. Plain values only, so that it is saved as it is."""
+"""The progress of a run: counters, scores, best checkpoints. Plain values only, so that it can be saved as is."""
 
 import math
 from dataclasses import asdict, dataclass, field
@@ -10,9 +10,9 @@ from pysimt_sac.engine.metrics import Metric
 
 @dataclass
 class Best:
-    """The best score of a metric, the validation that gave it, and the checkpoint that holds it.
+    """The best score of a metric, the validation that gave it, and its checkpoint.
 
-    update: after which it was validated; -1 in states of earlier versions, which did not say.
+    update: the one it was validated after; -1 in states of earlier versions, which did not store it.
     """
 
     score: float
@@ -39,26 +39,26 @@ class Progress:
     best: dict[str, Best] = field(default_factory=dict)
     checkpoints: list[str] = field(default_factory=list)
     ended: bool = False
-    lr_total: int = 0  # the length of the learning rate's schedule, kept from the run's first start
-    first_update: int = 0  # that changed a weight; before it only others, such as critics, have learned
+    lr_total: int = 0  # length of the learning-rate schedule, kept from the run's first start
+    first_update: int = 0  # the first that changed the model; before it only others, such as critics, learn
     recent_losses: list[float] = field(default_factory=list)  # of the last reports, with ...
-    lowest_loss: float = math.inf  # ... the lowest mean that they have had, and ...
+    lowest_loss: float = math.inf  # ... their lowest mean so far, and ...
     diverges: bool = False  # ... whether their mean is far above it
-    seconds: float = 0.0  # that the run has taken, validations included ...
+    seconds: float = 0.0  # the run has taken, validations included ...
     timed_updates: int = 0  # ... and the updates made in them; states of earlier versions did not count either
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Progress":
-        """What `to_dict` gave."""
+        """Restore the output of `to_dict`."""
         best = {name: Best(**values) for name, values in stored["best"].items()}
         return cls(**{**stored, "best": best})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return asdict(self)
 
     def history(self) -> dict[str, Any]:
-        """What a checkpoint tells of its run, under pysimt's names."""
+        """Return what a checkpoint stores about its run, under pysimt's names."""
         return {
             "uctr": self.update,
             "ectr": self.epoch,
@@ -69,16 +69,16 @@ class Progress:
         }
 
     def end_epoch(self) -> float:
-        """Go on to the next epoch; the mean loss per word of this one."""
+        """Move on to the next epoch; return the mean loss per word of this one."""
         mean = self.epoch_loss / max(1, self.epoch_items)
         self.train_loss.append(mean)
         self.epoch, self.batch, self.epoch_loss, self.epoch_items = self.epoch + 1, 0, 0.0, 0
         return mean
 
     def record(self, results: list[Metric], first: str, lost: bool = False) -> list[Metric]:
-        """Note a validation's scores; return those that are the best so far. `first` is the metric that stops early.
+        """Record a validation's scores; return those that are the best so far. first: the metric for early stopping.
 
-        lost: the model has diverged, so that none of them is.
+        lost: the model has diverged, so that none of them counts as best.
         """
         self.validation += 1
         improved = []
@@ -94,11 +94,11 @@ class Progress:
         return improved
 
     def finished(self, options: TrainOptions) -> str:
-        """Why a run that has ended still has nothing to do, or an empty string."""
+        """Return why a run that has ended has nothing left to do, or an empty string."""
         return self.stop_reason(options) if self.ended else ""
 
     def stop_reason(self, options: TrainOptions) -> str:
-        """Why training ends here, or an empty string."""
+        """Return why training ends here, or an empty string."""
         if self.bad_validations >= options.patience:
             return f"no gain in {options.patience} validations"
         if self.update >= options.max_iterations:

@@ -9,7 +9,7 @@ import torch
 
 
 def draw_seed() -> int:
-    """A seed for a run that did not name one."""
+    """Draw a seed for a run that does not set one."""
     return secrets.randbelow(2**31 - 1) + 1
 
 
@@ -21,19 +21,19 @@ def fix_seeds(seed: int) -> None:
 
 
 def pack(state: Any) -> list[Any]:
-    """The state of one of numpy's old generators, as a tensor and plain values."""
+    """Return the state of a legacy numpy generator as a tensor and plain values."""
     kind, keys, *rest = state
     return [kind, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest]
 
 
 def unpack(packed: list[Any]) -> Any:
-    """What `pack` was given."""
+    """Undo `pack`."""
     kind, keys, *rest = packed
     return (kind, keys.numpy().astype(np.uint32), *rest)
 
 
 def random_states() -> dict[str, Any]:
-    """The states of all generators, as tensors and plain values."""
+    """Return the states of all generators as tensors and plain values."""
     return {
         "python": random.getstate(),
         "numpy": pack(np.random.get_state()),

@@ -1,7 +1,7 @@
 """A run's folder: its name, its lock, and what is already in it.
 
-`save_path/CONFNAME[-SUFFIX]/` belongs to one run. Training again with the same command goes on where it stopped; a
-different configuration is refused; `--restart` moves the old run aside. Until a run begins, its folder stays as it was,
+`save_path/CONFNAME[-SUFFIX]/` belongs to one run. Training again with the same command resumes where it stopped; a
+different configuration is refused; `--restart` moves the old run aside. Until a run begins, its folder is unchanged,
 so that a mistake found while reading data leaves no trace.
 """
 
@@ -26,7 +26,7 @@ held_locks: set[IO[str]] = set()
 
 
 def let_go_in_child() -> None:
-    """A process that loads data outlives a killed run by some seconds; it must not keep the run's lock."""
+    """Release the run's lock in a data-loading process, which may outlive a killed run by some seconds."""
     for lock in held_locks:
         lock.close()
     held_locks.clear()
@@ -37,21 +37,21 @@ os.register_at_fork(after_in_child=let_go_in_child)
 
 @dataclass
 class Run:
-    """An opened run: nobody else may train in its folder until it is closed or this process ends."""
+    """An open run: no other process may train in its folder until it is closed or this process ends."""
 
     folder: Path
     exp_id: str = ""
     state: dict[str, Any] | None = None
     remark: str = ""
     restart: bool = False
-    config: str = ""  # the merged configuration, for those who look into the folder
+    config: str = ""  # the merged configuration, kept in the folder for reference
     begun: bool = False
-    created: list[Path] = field(default_factory=list)  # what was made to hold the lock, innermost first
+    created: list[Path] = field(default_factory=list)  # what was created to hold the lock, innermost first
     lock: IO[str] | None = None
 
     @property
     def subfolder(self) -> str:
-        """The run's name: that of its folder."""
+        """The run's name, which is its folder's."""
         return self.folder.name
 
     def __enter__(self) -> "Run":
@@ -61,7 +61,7 @@ class Run:
         self.close()
 
     def begin(self) -> None:
-        """From here on the folder is written to: everything that can be checked before has been."""
+        """Start writing to the folder; everything that can be checked beforehand has been."""
         if not world.is_main:
             return
         remove_leftovers(self.folder)
@@ -72,7 +72,7 @@ class Run:
             stream.write(self.config)
 
     def close(self) -> None:
-        """Let go of the folder; if the run never began, remove what was made for it."""
+        """Release the folder; if the run never began, remove what was created for it."""
         if not self.begun:
             for path in self.created:
                 with contextlib.suppress(OSError):
@@ -83,18 +83,18 @@ class Run:
 
 
 def run_folder(options: Options, suffix: str) -> Path:
-    """Where a configuration's run lives."""
+    """Return the folder of a configuration's run."""
     save_path = options.train.get("save_path")
     if not save_path:
         raise UserError("save_path is not set", f"{options.filename} [train]", "e.g. save_path: ./runs")
     if "/" in suffix or "\0" in suffix:
-        raise UserError(f"{suffix!r} is not a part of a file's name", "-s", "e.g. -s seed2")
+        raise UserError(f"{suffix!r} cannot be part of a file name", "-s", "e.g. -s seed2")
     name = Path(options.filename).stem + (f"-{suffix}" if suffix else "")
     return Path(save_path) / name
 
 
 def open_run(options: Options, suffix: str = "", restart: bool = False, host: str = "embedded") -> Run:
-    """Open a run for all ranks; rank 0 alone has the folder's lock, and reads what is in it."""
+    """Open a run for all ranks; only rank 0 holds the folder's lock and reads what is in it."""
     opened: list[Run] = []
 
     def open_and_describe() -> dict[str, Any]:
@@ -106,7 +106,7 @@ def open_run(options: Options, suffix: str = "", restart: bool = False, host: st
 
 
 def lock_run(options: Options, suffix: str, restart: bool, host: str) -> Run:
-    """Lock the folder of a configuration's run and see what is in it; close the run in the end."""
+    """Lock the folder of a configuration's run and read what is in it; the caller must close the run."""
     run = Run(run_folder(options, suffix), restart=restart, config=config_text(options))
     try:
         lock_folder(run)
@@ -120,26 +120,26 @@ def lock_run(options: Options, suffix: str, restart: bool, host: str) -> Run:
 
 
 def new_exp_id(options: Options) -> str:
-    """pysimt's way to call an experiment."""
+    """Return a new experiment id in pysimt's format."""
     return f"{options.train['model_type'].lower()}-r{secrets.token_hex(3)[:5]}"
 
 
 def abandoned_exp_id(run: Run) -> str:
-    """The id of a run that ended before it saved anything; it is taken over, so that nothing of it is left behind."""
+    """Return the id of a run that ended before saving anything; it is reused, so that nothing is left behind."""
     begun = {path.stem for pattern in ("*.log", "*-r?????.conf") for path in run.folder.glob(pattern)}
     ids = [exp_id for exp_id in begun if not list(run.folder.glob(f"{exp_id}*.ckpt"))]
     return "" if run.restart or len(ids) != 1 else ids[0]
 
 
 def find_state(folder: Path, options: Options, host: str = "embedded") -> tuple[dict[str, Any] | None, str]:
-    """The state to go on from, if there is one, and a remark; one of another configuration or host is refused."""
+    """Return the state to resume from, if any, and a remark; refuse one of another configuration or host."""
     state, remark = load_state(folder)
     if state:
         began = state.get("host", "embedded")
         if began != host:
             todo = f"set PYSIMT_SAC_HOST={began}, name the new run with -s SUFFIX, or start over with --restart"
             raise UserError(f"this run began on another host: {began}, not {host}", folder, todo)
-        # States of earlier versions have no checksums; then names count, and the checksum of all text later on.
+        # States of earlier versions have no checksums; then names are compared, and later the checksum of all text.
         same = functools.partial(same_value, known=state.get("files", {}))
         differing = result_changing_differences(state["config"], options.to_dict(), same)
         if differing:
@@ -149,9 +149,9 @@ def find_state(folder: Path, options: Options, host: str = "embedded") -> tuple[
 
 
 def files_of_run(config: dict[str, Any]) -> dict[str, int]:
-    """The checksums of all files that the rest of a run depends on, so that it can go on where they have moved to.
+    """Return the checksums of all files that the rest of a run depends on, so that it can resume if they have moved.
 
-    It has the actor's weights already, whatever has become of `pretrained_file`.
+    It already has the actor's weights, whatever has become of `pretrained_file`.
     """
     used = {key: config["data"].get(key) for key in ("train_set", "val_set")}
     train = {key: value for key, value in config["train"].items() if key != "pretrained_file"}
@@ -159,13 +159,13 @@ def files_of_run(config: dict[str, Any]) -> dict[str, int]:
 
 
 def lock_folder(run: Run) -> None:
-    """Hold the folder's lock, however this process may end; remember what had to be created for it."""
+    """Lock the folder until this process ends, however it ends; record what had to be created for it."""
     path = run.folder / ".lock"
     run.created = [place for place in (path, *path.parents) if not kind_of_or_nothing(place)]
     make_folder(run.folder)
     try:
         while run.lock is None:
-            lock = open(path, "w")  # noqa: SIM115 - held open as long as the run lives
+            lock = open(path, "w")  # noqa: SIM115 - held open for the whole run
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if path.exists() and os.path.samestat(os.fstat(lock.fileno()), path.stat()):
                 run.lock = lock
@@ -174,7 +174,7 @@ def lock_folder(run: Run) -> None:
                 lock.close()
     except BlockingIOError as error:
         lock.close()
-        run.created = []  # another process has made them its own
+        run.created = []  # another process uses them now
         raise UserError("another process is training here", run.folder, "wait for it, or use -s SUFFIX") from error
     except (OSError, ValueError) as error:
         reason = why(error) if isinstance(error, OSError) else str(error)
@@ -182,7 +182,7 @@ def lock_folder(run: Run) -> None:
 
 
 def kind_of_or_nothing(path: Path) -> str:
-    """What is at `path`; what cannot be looked at is reported when it is written to."""
+    """Return what is at `path`; what cannot be read is reported when it is written to."""
     try:
         return kind_of(path)
     except UserError:
@@ -190,7 +190,7 @@ def kind_of_or_nothing(path: Path) -> str:
 
 
 def move_aside(folder: Path) -> None:
-    """Move all files of an old run into `old-N` beside the new one's."""
+    """Move all files of an old run into a subfolder `old-N`."""
     items = [item for item in folder.iterdir() if item.name != ".lock" and not item.name.startswith("old-")]
     if not items:
         return

@@ -1,4 +1,4 @@
-"""The learning rate from update to update (`lr_schedule`): warm-up, then constant or falling."""
+"""The learning rate by update (`lr_schedule`): warm-up, then constant or falling."""
 
 import dataclasses
 import math
@@ -9,9 +9,9 @@ from pysimt_sac.engine.config.recipe import FALLING
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
-    """A factor of the learning rate for every update, as a pure function of its number.
+    """The factor of the learning rate, as a pure function of the update's number.
 
-    total: the update at which `cosine` and `linear` reach `final`; from there on they stay.
+    total: the update at which `cosine` and `linear` reach `final` and stay there.
     """
 
     kind: str | None = None
@@ -20,7 +20,7 @@ class Schedule:
     final: float = 0.0
 
     def __call__(self, update: int) -> float:
-        """The factor of an update; the first is number 1."""
+        """Return the factor of an update; the first is number 1."""
         if self.kind is None:
             return 1.0
         if update <= self.warmup:
@@ -43,7 +43,7 @@ class Schedule:
 
 
 def plan_schedule(recipe: RecipeOptions, train: TrainOptions, updates_per_epoch: int) -> Schedule:
-    """The schedule of a run that begins now."""
+    """Return the schedule of a new run."""
     if recipe.lr_schedule is None:
         return Schedule()
     if recipe.lr_schedule not in FALLING:
@@ -53,10 +53,10 @@ def plan_schedule(recipe: RecipeOptions, train: TrainOptions, updates_per_epoch:
 
 
 def resume_schedule(planned: Schedule, began_with: int | None) -> tuple[Schedule, list[str]]:
-    """The schedule with the length that a resumed run began with (None: a new run), and what to say about it."""
+    """Return the schedule with the length that a resumed run began with (None: a new run), and notes about it."""
     if began_with is None:
         return planned, [str(planned)] if planned.kind else []
     if began_with == planned.total:
         return planned, []
-    note = f"The learning rate's schedule keeps the {began_with} updates that the run began with"
+    note = f"The learning-rate schedule keeps the {began_with} updates that the run began with"
     return dataclasses.replace(planned, total=began_with), [f"{note}; a new run would have {planned.total}"]

@@ -1,4 +1,4 @@
-"""What a run says of itself before it begins."""
+"""What a run reports about itself before it begins."""
 
 import dataclasses
 import os
@@ -20,14 +20,14 @@ SHOWN_ELSEWHERE = ("model_type", "pretrained_file", "seed", "direction")
 
 
 def count_parameters(model: torch.nn.Module) -> str:
-    """How many weights a model has, and how many of them are trained."""
+    """Describe how many weights a model has, and how many of them are trained."""
     total = sum(parameter.numel() for parameter in model.parameters())
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     return f"{total / 1e6:.2f}M parameters" + (f", {trained / 1e6:.2f}M of them trained" if trained < total else "")
 
 
 def describe_finished(run: Run, options: TrainOptions) -> str:
-    """What to say of a run that has nothing left to do; empty for all others."""
+    """Describe a run that has nothing left to do; empty for all others."""
     with state_fits(run.folder):
         reason = Progress.from_dict(run.state["progress"]).finished(options) if run.state else ""
     if not reason:
@@ -37,7 +37,7 @@ def describe_finished(run: Run, options: TrainOptions) -> str:
 
 
 def describe_host(device: torch.device) -> str:
-    """The software and the machine, as far as results depend on them."""
+    """Describe the software and the machine, as far as results depend on them."""
     processes = f"{world.size} processes, each on " if world.size > 1 else ""
     return (
         f"Host: embedded engine of pysimt_sac {full_version()}, torch {torch.__version__}, "
@@ -46,14 +46,14 @@ def describe_host(device: torch.device) -> str:
 
 
 def describe_resuming(trainer: Any) -> str:
-    """Where a stopped run goes on."""
+    """Describe where a stopped run resumes."""
     run, progress = trainer.run, trainer.progress
     resuming = f"Resuming {run.exp_id} after update {progress.update} of epoch {progress.epoch}"
     return f"{run.remark}\n{resuming}" if run.remark else resuming
 
 
 def describe_start(trainer: Any) -> str:
-    """All of a run's options, its model and data."""
+    """Describe all of a run's options, its model and data."""
     run, progress = trainer.run, trainer.progress
     lines = [f"Run {run.exp_id} in {run.folder}; seed {progress.seed}"]
     for section in trainer.model.opts.sections:
@@ -66,13 +66,13 @@ def describe_start(trainer: Any) -> str:
 
 
 def describe_corpus(corpus: ParallelCorpus) -> str:
-    """How much text there is."""
+    """Describe the amount of text."""
     left_out = f"; {corpus.left_out} longer than max_len left out" if corpus.left_out else ""
     return f"{len(corpus)} sentence pairs in {len(corpus.batches(1))} batches{left_out}"
 
 
 def describe_briefly(trainer: Any) -> str:
-    """What a person wants to see when a run begins: model, data, what is unusual, and where the log is."""
+    """Describe a run for the console: model, data, changed options, and where the log is."""
     model, train, log = trainer.model, trainer.options, trainer.journal.paths["log"]
     place = f"{describe_device(trainer.device)}, seed {trainer.progress.seed}"
     about = {
@@ -86,12 +86,12 @@ def describe_briefly(trainer: Any) -> str:
 
 
 def describe_device(device: torch.device) -> str:
-    """Where a run is computed, and by how many processes."""
+    """Describe the device of a run and the number of processes."""
     return f"{world.size} processes on {device.type}" if world.size > 1 else str(device)
 
 
 def unusual_options(model: Any) -> dict[str, Any]:
-    """The keys of `[train]` and `[model]` that change the outcome and are not at their default."""
+    """Return the keys of `[train]` and `[model]` that change the outcome and are not at their default."""
     usual = {**defaults(TrainOptions), **defaults(RecipeOptions), **model.defaults}
     free = {field.name for field in dataclasses.fields(TrainOptions) if field.metadata["resume"]}
     given = {**plain(model.opts.train), **plain(model.opts.model)}
@@ -103,6 +103,6 @@ def unusual_options(model: Any) -> dict[str, Any]:
 
 
 def equal(value: Any, default: Any) -> bool:
-    """Whether a value, as a configuration may write it, is the default."""
+    """Return whether a value, as a configuration may write it, is the default."""
     words = [word.strip() for word in value.split(",")] if isinstance(value, str) else value
     return bool(value == default or words == plain(default) or (not value and not default))

@@ -1,7 +1,7 @@
 """The training loop: updates, validation, early stopping, checkpoints, and a state from which a run resumes exactly.
 
 The loop knows a model only by its protocol (`load_data`, `forward`, `test_performance`, `training_state`, ...), so that
-it trains whatever the registry offers. What it has done so far is a `Progress`.
+it trains whatever the registry offers. Its progress so far is a `Progress`.
 """
 
 import math
@@ -38,8 +38,8 @@ from pysimt_sac.errors import UserError
 from pysimt_sac.files import make_folder
 
 UNHEALTHY = (
-    "the last saved state is good, but would end here again; what usually helps: a lower lr or gclip, warm-up, text "
-    "without junk; start over with --restart, or from a good checkpoint with train.pretrained_file:FILE -s SUFFIX"
+    "the last saved state is good, but would fail here again; what usually helps: a lower lr or gclip, warm-up, clean "
+    "text; start over with --restart, or from a good checkpoint with train.pretrained_file:FILE -s SUFFIX"
 )
 
 
@@ -55,7 +55,7 @@ class Trainer:
                 if state
                 else Progress(seed=options.seed or world.broadcast_from_main(draw_seed))
             )
-        model.opts.train["seed"] = self.progress.seed  # batches are drawn with it, and checkpoints name it
+        model.opts.train["seed"] = self.progress.seed  # batches depend on it, and checkpoints store it
         fix_seeds(self.progress.seed)
         self.corpus = model.load_data("train", options.batch_size)
         self.validator = Validator(model, options, device) if options.eval_freq >= 0 else None
@@ -71,7 +71,7 @@ class Trainer:
             model.to(device)
         higher_better = self.validator.higher_better(options.eval_metrics[0]) if self.validator else True
         self.optimizer = Optimizer(model, options, higher_better, model.recipe.weight_decay)
-        self.n_batches = len(self.corpus.batches(1))  # of an epoch, from which its length is estimated
+        self.n_batches = len(self.corpus.batches(1))  # per epoch, to estimate the run's length
         planned = plan_schedule(model.recipe, options, -(-self.n_batches // model.recipe.accumulate))
         self.schedule, said = resume_schedule(planned, self.progress.lr_total if state else None)
         self.progress.lr_total = self.schedule.total
@@ -80,13 +80,13 @@ class Trainer:
         self.interrupts = Interrupts()
         self.stopwatch = Stopwatch(self.progress)
         self.columns, self.learning = Columns(), ""
-        # Kept on the device, so that no update has to wait for it:
+        # Kept on the device, so that no update has to wait for them:
         self.epoch_loss = torch.zeros((), dtype=torch.float64, device=device)
         self.unhealthy = torch.zeros((), dtype=torch.bool, device=device)
         self.last_loss = self.last_norm = torch.zeros((), device=device)
         if state:
             self.restore(state)
-        # All that can be known has been tried: from here on the run's folder is written to.
+        # Everything that can be checked has been: from here on the run's folder is written to.
         board = Path(options.tensorboard_dir) / run.subfolder / run.exp_id if options.tensorboard_dir else None
         if board and world.is_main:
             make_folder(board)
@@ -112,7 +112,7 @@ class Trainer:
     # Saving and resuming
 
     def save(self) -> None:
-        """Write everything that resuming needs, unless the weights have gone bad."""
+        """Write everything that resuming needs, unless a weight is not finite."""
         self.check_health()
         self.check_weights()
         self.progress.epoch_loss = self.epoch_loss.item()
@@ -140,17 +140,17 @@ class Trainer:
         with state_fits(self.run.folder):
             load_weights(self.model, state["weights"], self.run.folder)
             self.optimizer.load_state_dict(state["optimizer"])
-            self.average.load_state_dict(state.get("average", {}))  # states from before there were averages have none
+            self.average.load_state_dict(state.get("average", {}))  # states of earlier versions have none
             self.epoch_loss.fill_(self.progress.epoch_loss)
 
     def restore_learner(self, state: dict[str, Any]) -> None:
-        """Restore what a model has built to learn with, and, after all that draws random numbers, their states."""
+        """Restore the learner, and last, after everything that draws random numbers, the random states."""
         with state_fits(self.run.folder):
             self.model.load_training_state(state["model"])
             restore_random_states(state["random"])
 
     def fingerprint(self) -> int:
-        """A checksum of the text, to notice that it changed between two parts of a run."""
+        """Return a checksum of the text, to detect a change before a run is resumed."""
         corpora = [self.corpus, self.validator.loss_corpus] if self.validator else [self.corpus]
         checksum = 0
         for side in (side for corpus in corpora for side in corpus.sides.values()):
@@ -162,7 +162,7 @@ class Trainer:
     def train(self) -> str:
         """Train until a stopping condition is met and return it, or raise `Interrupted` with the state saved."""
         self.model.train()
-        with self.interrupts:  # until the very end: a signal must not tear what is being saved
+        with self.interrupts:  # until the very end: a signal must not interrupt saving
             try:
                 if self.run.state is None:
                     self.progress.validation_due = self.options.eval_zero and self.validator is not None
@@ -186,7 +186,7 @@ class Trainer:
         return reason
 
     def train_epoch(self) -> None:
-        """The rest of an epoch, up to a stopping condition."""
+        """Train the rest of an epoch, up to a stopping condition."""
         progress, options = self.progress, self.options
         loader = self.corpus.loader(progress.epoch, progress.batch, options.num_workers, options.pin_memory)
         n_batches, name = len(self.corpus.batches(progress.epoch)), f"epoch {progress.epoch}/{options.max_epochs}"
@@ -201,7 +201,7 @@ class Trainer:
         self.end_epoch()
 
     def train_update(self, batches: list[Any]) -> None:
-        """One update, from one batch or from several."""
+        """Make one update, from one batch or from several."""
         progress = self.progress
         self.optimizer.zero_grad()
         progress.update += 1
@@ -225,7 +225,7 @@ class Trainer:
         if not progress.first_update and any(weight.grad is not None for weight in self.optimizer.parameters):
             progress.first_update = progress.update
         if self.device.type == "cpu":
-            self.check_health()  # on a GPU this would wait for every update; there it comes with the log's lines
+            self.check_health()  # on a GPU this would wait for every update; there, `display` does it
         self.optimizer.step(self.model.lr_factor(progress.update) * self.schedule(progress.update))
         self.average.update()
         self.epoch_loss += found.loss
@@ -233,7 +233,7 @@ class Trainer:
         self.pace.count(found.n_items)
 
     def after_update(self) -> None:
-        """Log, validate, save, or stop, as the options and the user want it."""
+        """Log, validate, save or stop, as the options or the user request."""
         progress, options = self.progress, self.options
         if progress.update % options.disp_freq == 0:
             self.display()
@@ -249,7 +249,7 @@ class Trainer:
         self.interrupts.check()
 
     def display(self) -> None:
-        """A line of the log, a shorter one of the console, and a point of each curve."""
+        """Write a log line, a shorter console line, and a point of each curve."""
         self.check_health()
         progress, loss, norm = self.progress, self.last_loss.item(), self.last_norm.item()
         line = f"Epoch {progress.epoch} - update {progress.update:7d} => "
@@ -263,7 +263,7 @@ class Trainer:
         self.show_figures(loss, norm)
 
     def show_figures(self, loss: float, norm: float) -> None:
-        """The figures that matter most: the algorithm's own, or those of maximum likelihood, which is watched."""
+        """Show the key metrics: the algorithm's own, or those of maximum likelihood, watched for divergence."""
         progress, figures = self.progress, self.model.figures()
         if figures is None:
             perplexity = math.exp(min(loss, 99.0))
@@ -276,7 +276,7 @@ class Trainer:
         self.bar.set_postfix_str(f"whole run: {self.time_left()}", refresh=False)
 
     def end_epoch(self) -> None:
-        """Log the epoch's mean loss, and validate if that is due now."""
+        """Log the epoch's mean loss, and validate if that is due."""
         progress, epoch = self.progress, self.progress.epoch
         progress.epoch_loss = self.epoch_loss.item()
         mean = progress.end_epoch()
@@ -291,7 +291,7 @@ class Trainer:
             self.validate()
 
     def validate(self) -> None:
-        """Score the validation set, keep the best checkpoints, let the rate fall, save."""
+        """Score the validation set, keep the best checkpoints, step the plateau schedule, save."""
         assert self.validator is not None
         progress, first = self.progress, self.options.eval_metrics[0].upper()
         started, before = time.time(), random_states()
@@ -302,7 +302,7 @@ class Trainer:
             ):
                 results = self.validator(self.interrupts.interruptible)
         except Interrupted:
-            restore_random_states(before)  # it will be repeated from its beginning
+            restore_random_states(before)  # it will be repeated from the start
             raise
         n_words = len(self.model.trg_vocab)
         lost = is_lost(results, progress, n_words)
@@ -321,41 +321,41 @@ class Trainer:
             if metric.name == first or self.options.save_best_metrics:
                 self.keeper.save_best(metric)
         if self.optimizer.after_validation(next(metric.score for metric in results if metric.name == first)):
-            self.journal.show(f"Learning rate falls to {self.optimizer.lr:.2g}")
+            self.journal.show(f"Learning rate reduced to {self.optimizer.lr:.2g}")
             if self.options.lr_decay_revert and first in progress.best:
                 self.revert_to_best(first)
         self.journal.say(f"Validated in {time.time() - started:.0f} s; patience: {left}; {self.describe_time()}")
         self.save()
 
     def updates_left(self) -> int:
-        """How many updates the run may still make."""
+        """Return how many updates the run may still make."""
         return updates_left(self.progress, self.options, self.n_batches, self.model.recipe.accumulate)
 
     def time_left(self) -> str:
-        """How long the run may still take."""
+        """Describe how long the run may still take."""
         self.stopwatch.read()
         return time_left(self.progress, self.updates_left())
 
     def describe_time(self) -> str:
-        """How long the run has taken, and how long it may still take."""
+        """Describe how long the run has taken, and how long it may still take."""
         self.stopwatch.read()
         return describe_time(self.progress, self.updates_left())
 
     def revert_to_best(self, metric: str) -> None:
-        """Go on from the weights of the best validation, which are averages if there is an average."""
+        """Continue from the weights of the best validation, which are averages if there is an average."""
         path = self.run.folder / self.progress.best[metric].file
         load_weights(self.model, world.broadcast_from_main(lambda: load_checkpoint(path).weights), path)
         self.average.restart()
-        self.journal.show(f"Went back to the weights of {path.name}")
+        self.journal.show(f"Reverted to the weights of {path.name}")
 
     def check_health(self) -> None:
-        """Stop if an update had a loss or a gradient that is not a number; what was saved before it stays."""
+        """Stop if an update had a loss or a gradient that is not finite; what was saved before it stays."""
         if bool(self.unhealthy):
             seen = f"loss {self.last_loss.item():.3g}, gradient norm {self.last_norm.item():.3g}"
             raise UserError(f"not finite at update {self.progress.update}: {seen}", self.run.folder, UNHEALTHY)
 
     def check_weights(self) -> None:
-        """Stop before weights that are not numbers are saved over good ones."""
+        """Stop before weights that are not finite are saved over good ones."""
         for name, weight in self.model.named_parameters():
             if not bool(weight.isfinite().all()):
                 what = f"not finite after update {self.progress.update}: the weight {name}"

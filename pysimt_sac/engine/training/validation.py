@@ -21,7 +21,7 @@ Interruptible = Callable[[Iterable[Batch | None]], Iterator[Batch | None]]
 
 
 class Validator:
-    """Reads the validation set once and scores a model on it as often as asked."""
+    """Reads the validation set once and scores a model on it on demand."""
 
     def __init__(self, model: Any, options: TrainOptions, device: torch.device) -> None:
         self.model, self.options, self.device = model, options, device
@@ -41,12 +41,12 @@ class Validator:
                     raise UserError(what, path, "the sides of a corpus must be parallel")
 
     def higher_better(self, name: str) -> bool:
-        """Whether more of a metric is better."""
+        """Return whether a higher score of a metric is better."""
         return self.metrics[name.upper()].higher_better
 
     @torch.no_grad()
     def __call__(self, interruptible: Interruptible) -> list[Metric]:
-        """All scores, in the order of `eval_metrics`; `interruptible` may stop it between batches."""
+        """Return all scores, in the order of `eval_metrics`; `interruptible` may stop it between batches."""
         self.model.eval()
         try:
             scores: dict[str, float] = {}
@@ -60,17 +60,17 @@ class Validator:
             self.model.train()
         for name, score in scores.items():
             if not math.isfinite(score):
-                todo = "the model has diverged: lower lr" if name == "LOSS" else "look at that metric"
+                todo = "the model has diverged: lower lr" if name == "LOSS" else "check that metric"
                 raise UserError(f"the validation's {name} is {score}", self.model.opts.filename, todo)
         return [Metric(name, scores[name], higher_better=self.higher_better(name)) for name in self.metrics]
 
     def scores_of(self, hypotheses: list[str]) -> dict[str, float]:
-        """The scores of translations, by metric."""
+        """Return the scores of translations, by metric."""
         scored = {name: metric for name, metric in self.metrics.items() if name != "LOSS"}
         return {name: float(metric.compute(hypotheses, self.references)) for name, metric in scored.items()}
 
     def batches(self, corpus: ParallelCorpus, interruptible: Interruptible, description: str) -> Iterator[Batch]:
-        """This rank's batches of a corpus on the device, with a progress bar."""
+        """Yield this rank's batches of a corpus on the device, with a progress bar."""
         bar = progress_bar(corpus.local_batches(), total=-(-len(corpus.batches()) // world.size), desc=description)
         for batch in interruptible(bar):
             if batch is not None:
@@ -78,7 +78,7 @@ class Validator:
                 yield batch
 
     def translate(self, interruptible: Interruptible) -> list[str]:
-        """The validation set in the model's own words, in the set's order."""
+        """Translate the validation set; return the unfiltered translations in order."""
         lines: dict[int, str] = {}
         for batch, found in self.search(self.batches(self.source_corpus, interruptible, "validation translations")):
             for index, hypothesis in zip(batch.indices, found, strict=True):
@@ -87,7 +87,7 @@ class Validator:
         return [lines[index] for index in range(len(self.source_corpus))]
 
     def search(self, batches: Iterator[Batch]) -> Iterator[tuple[Batch, list[Hypothesis]]]:
-        """Each batch with its translations, by the search that the configuration asks for."""
+        """Yield each batch with its translations, by the configured search."""
         longest = self.options.eval_max_len
         if self.model.opts.model["translator_type"] != "bs":
             yield from greedy_stream(self.model, batches, longest)

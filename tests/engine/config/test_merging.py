@@ -250,7 +250,7 @@ def test_a_checkpoint_has_nothing_left_to_interpolate(toy, pysimt):
     (path,) = toy.run_folder.glob("*-final.ckpt")
     outcome = pysimt("translate", path, "-x", "vars.x:2")
     assert outcome.status == 2
-    assert "what refers to [vars] has been interpolated in training" in outcome.error
+    assert "references to [vars] were already resolved in training" in outcome.error
 
 
 # In a run's folder

@@ -13,17 +13,17 @@ from pysimt_sac.errors import UserError
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["model.lr_schedule:cosine", "train.lr_decay:plateau"], "lr_schedule: cosine and .* both move the rate"),
-        (["model.lr_schedule:constant", "train.lr_decay:noam"], "lr_schedule: constant and .* both move the rate"),
+        (["model.lr_schedule:cosine", "train.lr_decay:plateau"], "lr_schedule: cosine and .* both change the"),
+        (["model.lr_schedule:constant", "train.lr_decay:noam"], "lr_schedule: constant and .* both change the"),
         (["model.lr_schedule:step"], "lr_schedule: 'step' is not one of constant, cosine, linear, inverse_sqrt"),
         (["model.lr_schedule:linear", "model.lr_warmup:9", "model.lr_total:9"], "lr_total: 9 is not more than lr_war"),
         (["model.lr_final:2"], "lr_final: 2.0 must be at most 1"),
         (["model.label_smoothing:1"], "label_smoothing: 1.0 must be less than 1"),
-        (["model.label_smoothing:0.1", "train.model_type:SACNMT"], "SACNMT has a loss of its own"),
+        (["model.label_smoothing:0.1", "train.model_type:SACNMT"], "SACNMT has its own loss"),
         (["model.ema_decay:1"], "ema_decay: 1.0 must be less than 1"),
         (["model.weight_decay:0.1", "train.l2_reg:0.1"], "weight_decay: and .train. l2_reg both decay"),
         (["model.weight_decay:0.1", "train.optimizer:sgd"], "weight_decay: is for adam, not for sgd"),
-        (["model.accumulate:2", "train.model_type:SACNMT"], "accumulate: SACNMT learns from every batch at once"),
+        (["model.accumulate:2", "train.model_type:SACNMT"], "accumulate: SACNMT makes its own updates"),
         (["model.accumulate:0"], "accumulate: 0 must be at least 1"),
         (["model.batch_tokens:-1"], "batch_tokens: -1 must be at least 0"),
         (["model.ema_deca:0.9"], "unknown key 'ema_deca' .did you mean 'ema_decay'"),
@@ -87,9 +87,9 @@ def test_what_pysimts_loop_would_ignore_is_refused_there():
     honoured = {"lr_schedule": "cosine", "lr_warmup": 5, "ema_decay": 0.9, "weight_decay": 0.1}
     refuse_in_pysimt(RecipeOptions(**honoured), "SimultaneousNMT", "my.conf")
     for name, value, reason in (
-        ("label_smoothing", 0.1, "the loss of SimultaneousNMT is pysimt's own there"),
-        ("accumulate", 2, "pysimt makes an update of every batch"),
-        ("batch_tokens", 9, "pysimt makes its batches by sentences"),
+        ("label_smoothing", 0.1, "pysimt computes the loss of SimultaneousNMT itself"),
+        ("accumulate", 2, "pysimt makes one update per batch"),
+        ("batch_tokens", 9, "pysimt sizes its batches by sentences"),
     ):
         with pytest.raises(UserError, match=rf"my.conf .model.: {name} .{reason}.: only the embedded engine can"):
             refuse_in_pysimt(RecipeOptions(**{name: value}), "SimultaneousNMT", "my.conf")

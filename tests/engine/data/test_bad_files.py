@@ -86,14 +86,14 @@ VOCABULARIES = [
     (json.dumps({**SPECIAL, "a": "5 1"}), "no word has index 4"),
     (json.dumps({**SPECIAL, "a": "-1 1"}), "no word has index 4"),
     (json.dumps({**SPECIAL, "a": "4 1", "b": "4 1"}), "'b' and 'a' have the same index 4"),
-    (json.dumps(SPECIAL)[:-1] + ', "a": "4 1", "a": "5 1"}', "'a' stands in it twice"),
+    (json.dumps(SPECIAL)[:-1] + ', "a": "4 1", "a": "5 1"}', "'a' occurs twice"),
     (json.dumps({**SPECIAL, "a": 4}), "entry 'a' is 4, not \"index count\""),
     (json.dumps({**SPECIAL, "a": "4"}), "entry 'a' is '4'"),
     (json.dumps({**SPECIAL, "a": "four 1"}), "entry 'a' is 'four 1'"),
     (json.dumps({**SPECIAL, "a": None}), "entry 'a' is None"),
-    (json.dumps({**SPECIAL, "a\nb": "4 1"}), ".*cannot stand in a line of text"),
-    (json.dumps({**SPECIAL, "": "4 1"}), ".*cannot stand in a line of text"),
-    (json.dumps({**SPECIAL, "\ud800": "4 1"}), ".*cannot stand in a line of text"),
+    (json.dumps({**SPECIAL, "a\nb": "4 1"}), ".*cannot be part of a line of text"),
+    (json.dumps({**SPECIAL, "": "4 1"}), ".*cannot be part of a line of text"),
+    (json.dumps({**SPECIAL, "\ud800": "4 1"}), ".*cannot be part of a line of text"),
 ]
 
 
@@ -191,7 +191,7 @@ CHECKPOINTS = [
     (lambda c: {**c, "vocabularies": {"src": {"tokens": ["a"], "counts": [1]}}}, "<pad> must have index 0"),
     (
         lambda c: {**c, "model": {**c["model"], "dec.emb.weight": torch.zeros(7, 8)}},
-        r"dec.emb.weight has another size: \(7, 8\) in the file, \(16, 8\) in the model",
+        r"dec.emb.weight has a different size: \(7, 8\) in the file, \(16, 8\) in the model",
     ),
     (lambda c: {**c, "model": {**c["model"], "dec.emb.weight": torch.full((16, 8), torch.nan)}}, "not finite numbers"),
     (lambda c: {**c, "model": {"other.weight": torch.zeros(1)}}, "lacks the weights dec"),

@@ -71,7 +71,7 @@ def test_a_file_that_has_changed_in_its_place_is_another_file(toy, pysimt):
     toy.val_trg.write_text(toy.val_trg.read_text().replace("unheard-of", "never-seen", 1))
     outcome = pysimt("train", "-C", toy.config, "train.max_epochs:2")
     assert outcome.status == 2
-    assert "another configuration was trained here; changed: data.val_set: other content of " in outcome.error
+    assert "another configuration was trained here; changed: data.val_set: changed content of " in outcome.error
 
 
 def test_states_without_checksums_go_by_names(toy, pysimt):

@@ -115,7 +115,7 @@ def test_going_back_to_the_best_weights_goes_back_to_the_average(toy, pysimt):
     words = ["train.lr_decay:plateau", "train.lr_decay_patience:0", "train.lr_decay_revert:True", "train.lr:0.3"]
     outcome = pysimt("train", "-C", toy.config, *words, "train.eval_freq:5", "model.ema_decay:0.9")
     assert outcome.status == 0
-    assert "Went back to the weights of" in outcome.err.rpartition("Validation 4")[2]
+    assert "Reverted to the weights of" in outcome.err.rpartition("Validation 4")[2]
     state = last_state(toy.run_folder)
     average = state["average"]["average"]
     assert all(torch.equal(average[name], state["weights"][name]) for name in average)

@@ -68,7 +68,7 @@ def test_it_tells_what_training_would_do(toy, pysimt):
     assert pysimt("train", "-C", toy.config, "train.max_iterations:5").status == 0
     before = content_of(toy.folder)
     told = pysimt("train", "-C", toy.config, "--check").err
-    assert re.search(r"simultaneousnmt-r\w+ in .*/toy would go on after update 5", told)
+    assert re.search(r"simultaneousnmt-r\w+ in .*/toy would resume after update 5", told)
     assert "is finished: 5 updates done" in pysimt("train", "-C", toy.config, "--check", "train.max_iterations:5").err
     assert "A new run would begin" in pysimt("train", "-C", toy.config, "--check", "--restart").err
     outcome = pysimt("train", "-C", toy.config, "--check", "train.lr:1")
@@ -82,12 +82,12 @@ def test_pretrained_weights_and_frozen_layers_are_tried(toy, pysimt):
     (path,) = toy.run_folder.glob("*-final.ckpt")
     words = ["train", "-C", toy.config, "-s", "next", "--check", f"train.pretrained_file:{path}"]
     told = pysimt(*words, "train.freeze_layers:enc").err
-    assert re.search(r"Took (\d+) of \1 weights from", told)
+    assert re.search(r"Loaded (\d+) of \1 weights from", told)
     assert "Froze encoders.src.emb.weight" in told
     assert "of them trained" in told
     outcome = pysimt(*words, "model.dec_dim:17")
     assert outcome.status == 2
-    assert "has another size" in outcome.error
+    assert "has a different size" in outcome.error
 
 
 # Every stage is tried
@@ -102,7 +102,7 @@ def test_critics_alone_and_beside_the_actor_are_both_tried(toy, pysimt):
     assert "loss per word" not in alone
     assert "Tried 'actor and critics': loss per word " in told
     assert "replay" in told.lower()
-    assert "All is well; nothing was written" in told
+    assert "No problems found; nothing was written" in told
     words[2] = "model.critic_pretrain_epochs:9"
     alone = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
     assert activations_of(told) == activations_of(alone)  # of two critics, which are gone when the actor's turn comes
@@ -128,7 +128,7 @@ def test_the_discriminators_warm_up_is_a_stage(toy, pysimt):
     assert tried[0].startswith("Tried 'the reward, not yet the actor'")
     assert tried[1].startswith("Tried 'actor': loss per word")
     assert "greedy BLEU" in tried[1]
-    assert "All is well" in told
+    assert "No problems found" in told
 
 
 def test_what_goes_wrong_in_a_later_stage_is_found(toy, pysimt):
@@ -146,7 +146,7 @@ def verdict(pysimt, toy, *words):
     outcome = pysimt("train", "-C", toy.config, "--check", *words)
     assert outcome.status == 0, outcome.err
     found = [line for line in outcome.err.splitlines() if line.startswith("Warning: ")]
-    assert ("All is well" in outcome.err) == (found == [])
+    assert ("No problems found" in outcome.err) == (found == [])
     assert outcome.err.splitlines()[-1].endswith(
         "To train, leave out --check." if not found else "nothing was written."
     )

@@ -131,7 +131,7 @@ def test_critics_alone_are_named_and_have_their_own_figures(toy, pysimt):
     outcome = pysimt("train", "-C", toy.config, "-s", "sac", actor, *CRITICS)
     assert outcome.status == 0
     told, log = outcome.err, log_of(toy.folder / "runs/toy-sac")
-    assert "start:    Took 26 of 26 weights from" in told
+    assert "start:    Loaded 26 of 26 weights from" in told
     alone, beside = told.split("Now learning: critics alone\n")[1].split("Now learning: actor and critics\n")
     assert re.split(r"  +", alone.splitlines()[0].strip())[1:] == [
         "update",

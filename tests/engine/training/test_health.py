@@ -65,7 +65,7 @@ def test_a_metric_that_is_no_number(toy, pysimt):
     plugin.write_text("from pysimt_sac.engine.metrics import metric\nmetric('odd')(lambda h, r: float('nan'))\n")
     outcome = pysimt("train", "-C", toy.config, f"model.plugin_modules:{plugin}", "train.eval_metrics:odd")
     assert outcome.status == 2
-    assert "the validation's ODD is nan (look at that metric)" in outcome.error
+    assert "the validation's ODD is nan (check that metric)" in outcome.error
 
 
 def test_out_of_memory_in_an_update(toy, pysimt, monkeypatch):

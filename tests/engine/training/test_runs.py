@@ -59,7 +59,7 @@ def test_changed_text_is_noticed(toy, pysimt):
     for path in (toy.src, toy.val_trg):
         text = path.read_text()
         path.write_text(text.replace("four ", "five ").replace("FOUR ", "FIVE "))
-        assert ": other content of {" in pysimt("train", "-C", toy.config, "train.max_epochs:3").error
+        assert ": changed content of {" in pysimt("train", "-C", toy.config, "train.max_epochs:3").error
         path.write_text(text)
     assert pysimt("train", "-C", toy.config, "train.max_epochs:3").status == 0
 
@@ -114,7 +114,7 @@ def test_a_state_cut_at_any_byte_is_recognised(stopped):
         os.truncate(path, cut)
         state, remark = load_state(stopped.run_folder)
         assert state["progress"]["update"] == 4
-        assert "train_state.pt is damaged; going on from the one before it" in remark
+        assert "train_state.pt is damaged; resuming from the one before it" in remark
 
 
 def test_a_flipped_bit_is_recognised(stopped):
@@ -132,7 +132,7 @@ def test_the_previous_state_leads_to_the_same_end(stopped, pysimt):
     assert pysimt("train", "-C", stopped.config, "-s", "whole", *options).status == 0
     os.truncate(stopped.run_folder / "train_state.pt", 5000)
     outcome = pysimt("train", "-C", stopped.config, *options)
-    assert "is damaged; going on from the one before it" in outcome.err
+    assert "is damaged; resuming from the one before it" in outcome.err
     assert_same_run(stopped.folder / "runs/toy-whole", stopped.run_folder)
 
 
