@@ -23,8 +23,9 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
     for path in paths:
         if require_file(path, "checkpoint").resolve() == out.resolve():
             raise UserError("is one of the inputs and would be overwritten", out, "give -o another name")
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise UserError("the same checkpoint is given twice, perhaps once through a link", paths[0], "give each once")
+    for number, path in enumerate(paths):
+        if path.resolve() in [other.resolve() for other in paths[:number]]:
+            raise UserError("the same checkpoint is given twice, perhaps once through a link", path, "give each once")
     checkpoints = [load_checkpoint(path) for path in paths]
     first = checkpoints[0]
     for other in checkpoints[1:]:

@@ -197,7 +197,8 @@ def find_checkpoint(named: str | Path, metric: str) -> Path:
             return path
         todo = "correct the path, or train an actor first, e.g. pysimt train -C experiments/mle.conf"
         raise UserError("there is no such checkpoint or folder", f"[train] pretrained_file: {path}", todo)
-    best = sorted(path.glob(f"*.best.{metric.lower()}.ckpt"), key=lambda link: link.stat().st_mtime)
+    links = [link for link in path.glob(f"*.best.{metric.lower()}.ckpt") if link.exists()]  # its file may be deleted
+    best = sorted(links, key=lambda link: link.stat().st_mtime)
     if not best:
         todo = f"validate with eval_metrics: {metric}, or name a checkpoint"
         raise UserError(f"holds no best checkpoint by {metric}", path, todo)

@@ -24,7 +24,7 @@ class Metric:
         self.higher_better = higher_better
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Metric) and self.score == other.score
+        return isinstance(other, Metric) and (self.name, self.score) == (other.name, other.score)
 
     def __lt__(self, other: "Metric") -> bool:
         return self.score < other.score

@@ -33,7 +33,7 @@ def test_a_checkpoint_and_its_link_are_not_two(trained, tmp_path, capsys):
     link.symlink_to(path)
     status, error = average(capsys, path, link, "-o", tmp_path / "mean.ckpt")
     assert status == 2
-    assert "the same checkpoint is given twice, perhaps once through a link" in error
+    assert f"{link}: the same checkpoint is given twice, perhaps once through a link" in error
 
 
 def test_the_weights_are_the_mean_and_the_rest_is_the_first_ones(trained, tmp_path, capsys):

@@ -46,7 +46,8 @@ def unused(recipe: RecipeOptions) -> list[str]:
         warned.append("[model] lr_warmup is not used without an lr_schedule, e.g. constant")
     for name, value in (("lr_total", recipe.lr_total), ("lr_final", recipe.lr_final)):
         if value and recipe.lr_schedule not in FALLING:
-            warned.append(f"[model] {name} is used by {' and '.join(FALLING)} only, not by {recipe.lr_schedule}")
+            chosen = recipe.lr_schedule or "a constant rate"
+            warned.append(f"[model] {name} is used by {' and '.join(FALLING)} only, not by {chosen}")
     return warned
 
 

@@ -46,7 +46,6 @@ class Registry(Generic[T]):
         """Add what other installed packages register; our own names take precedence."""
         if self._entry_points_read:
             return
-        self._entry_points_read = True
         for point in entry_points(group=f"pysimt_sac.{self.kind}s"):
             if point.name not in self.items:
                 try:
@@ -55,6 +54,7 @@ class Registry(Generic[T]):
                     raise UserError(
                         f"cannot load: {error}", f"entry point {point.value}", "repair or remove that package"
                     ) from error
+        self._entry_points_read = True
 
 
 MODELS: Registry[Any] = Registry("model")

@@ -32,7 +32,7 @@ def describe_finished(run: Run, options: TrainOptions) -> str:
         reason = Progress.from_dict(run.state["progress"]).finished(options) if run.state else ""
     if not reason:
         return ""
-    more = "raise max_epochs, max_iterations or patience to train on; --restart starts over"
+    more = "raise max_epochs, max_iterations or patience to continue; --restart starts over"
     return f"{run.exp_id} in {run.folder} is finished: {reason} ({more})"
 
 

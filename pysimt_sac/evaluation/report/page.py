@@ -32,7 +32,7 @@ CURVE_SECTIONS = {"validation": "Validation", "training": "Training", "diagnosti
 MOST_WARNINGS = 5  # of a run that are shown expanded
 RUN_NOTES = (
     "checkpoint: the run's best by its first validation metric, which `translate RUN` uses; at update: when it was "
-    "saved, out of all the run's updates; at update 0 it is the starting point, and training has gained nothing",
+    "saved, out of all the run's updates; at update 0 it is the starting point, and training brought no improvement",
     "-: the model has no such setting. Only the last parts of paths are shown.",
 )
 FREQUENCY_FIGURES = (

@@ -37,6 +37,7 @@ def test_contradictions_are_refused_in_one_line(refused, words, message):
     ("words", "warning"),
     [
         (["model.lr_warmup:9"], "[model] lr_warmup is not used without an lr_schedule"),
+        (["model.lr_total:9"], "[model] lr_total is used by cosine and linear only, not by a constant rate"),
         (["model.lr_schedule:constant", "model.lr_total:9"], "[model] lr_total is used by cosine and linear only"),
         (
             ["model.lr_schedule:inverse_sqrt", "model.lr_final:0.5"],

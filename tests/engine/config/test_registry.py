@@ -89,6 +89,21 @@ def test_other_packages_add_through_entry_points(monkeypatch):
     assert Registry("thing").get("pear") == 2
 
 
+def test_a_broken_entry_point_is_named_every_time(monkeypatch):
+    class Point:
+        name, value = "Pear", "orchard:Pear"
+
+        @staticmethod
+        def load():
+            raise ImportError("no module named orchard")
+
+    monkeypatch.setattr(registry, "entry_points", lambda group: [Point])
+    things = Registry("thing")
+    for _ in range(2):  # the rest of them must not be left out in silence
+        with pytest.raises(UserError, match=r"entry point orchard:Pear: cannot load: no module named orchard"):
+            things.get("pear")
+
+
 @pytest.mark.parametrize(
     ("text", "message"), [("1 / 0", "ZeroDivisionError"), ("def (", "SyntaxError"), ("import nowhere_x", "nowhere_x")]
 )

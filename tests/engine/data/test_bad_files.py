@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from pysimt_sac.cli import main
+from pysimt_sac.engine.checkpoint import find_checkpoint
+from pysimt_sac.errors import UserError
 from tests.conftest import make_toy
 
 BYTES = [
@@ -233,3 +235,9 @@ def test_files_that_are_no_checkpoints(toy, refused, content):
     path = toy.folder / "pretrained.ckpt"
     path.write_bytes(content)
     refused("is not a checkpoint|is empty|is truncated", f"train.pretrained_file:{path}")
+
+
+def test_a_link_without_its_checkpoint_is_no_checkpoint(tmp_path):
+    (tmp_path / "x.best.bleu.ckpt").symlink_to(tmp_path / "deleted.ckpt")
+    with pytest.raises(UserError, match="holds no best checkpoint by bleu"):
+        find_checkpoint(tmp_path, "bleu")

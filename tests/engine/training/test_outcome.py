@@ -7,6 +7,7 @@ import pytest
 
 from pysimt_sac.engine.metrics import Metric
 from pysimt_sac.engine.training.divergence import is_lost, watch_training
+from pysimt_sac.engine.training.outcome import validation_line
 from pysimt_sac.engine.training.progress import Best, Progress
 from tests.engine.dying_runs import last_state
 from tests.models.runs import lines, train_actor
@@ -45,6 +46,14 @@ def growing(toy, pysimt):
 
 
 # Nothing gained
+
+
+def test_only_the_metric_that_improved_is_called_best():
+    bleu, chrf = Metric("bleu", 0.0), Metric("chrf", 0.0)
+    progress = Progress(validation=2, best={"BLEU": Best(0.0, 1), "CHRF": Best(0.0, 2)})
+    assert (
+        validation_line(progress, [bleu, chrf], [chrf]) == "Validation 2: BLEU 0.000 (best 0.000 at 1), CHRF 0.000 best"
+    )
 
 
 def test_a_run_whose_best_checkpoint_is_its_starting_point_says_so(toy, pysimt):
