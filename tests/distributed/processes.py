@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+PORT_LENGTH = 8  # of the message to each process
 stores = []
 
 
@@ -29,17 +30,21 @@ def environment(rank: int, size: int, port: int) -> dict[str, str]:
 
 
 def start(size: int, action, folder: Path) -> list[int]:
-    """Fork processes that do something, each with its output in FOLDER/RANK.out and .err; their ids."""
+    """Fork processes that do something, each with its output in FOLDER/RANK.out and .err; their ids.
+
+    The store's thread takes locks of the C library. A process forked meanwhile would inherit them locked, and hang. So
+    the store comes last, and the processes wait for its port.
+    """
     folder.mkdir(exist_ok=True)
-    store, children = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False), []
-    stores.append(store)  # as torchrun does, keep it until all have ended
+    ports, port_out = os.pipe()
+    children = []
     for rank in range(size):
         if child := os.fork():
             children.append(child)
             continue
         status = 99
         try:
-            os.environ.update(environment(rank, size, store.port))
+            os.environ.update(environment(rank, size, int(os.read(ports, PORT_LENGTH))))
             for number, name in ((1, "out"), (2, "err")):
                 os.dup2(os.open(folder / f"{rank}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
             sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
@@ -52,6 +57,11 @@ def start(size: int, action, folder: Path) -> list[int]:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    stores.append(store)  # as torchrun does, keep it until all have ended
+    os.write(port_out, f"{store.port:{PORT_LENGTH}}".encode() * size)
+    for end in (ports, port_out):
+        os.close(end)
     return children
 
 
