@@ -17,7 +17,6 @@ from torch import Tensor
 
 from pysimt_sac.engine.config.options import option
 from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.data.vocabulary import PAD
 from pysimt_sac.engine.distributed import world
 from pysimt_sac.engine.statistics import Figure, mean_of, share_of
 from pysimt_sac.errors import UserError
@@ -94,7 +93,8 @@ class SACUnsup(Algorithm):
             if self.options.oracle == "gold":
                 reinforcement = self.oracle_loss(experience, evaluated, encoded, steps)
             else:
-                reinforcement = self.return_loss(experience, encoded, steps)
+                n_words = int((pairs.lengths[actor.target] - 1).sum())
+                reinforcement = self.return_loss(experience, encoded, steps, n_words)
             nll = actor.nll(encoded, experience.reference_RB)
         self.metrics["mle_loss"] = share_of(nll.detach())
         return ActorLoss({"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}, len(steps))
@@ -121,8 +121,8 @@ class SACUnsup(Algorithm):
         self.metrics |= oracle_metrics(log_pi_NK, q_NK, support)
         return losses.actor_loss(log_pi_NK, q_NK.unsqueeze(0), self.options.alpha)
 
-    def return_loss(self, experience: Experience, encoded: Encoded, steps: Steps) -> Tensor:
-        """Return the REINFORCE loss on the label rewards."""
+    def return_loss(self, experience: Experience, encoded: Encoded, steps: Steps, n_words: int) -> Tensor:
+        """Return the REINFORCE loss on the label rewards, per word of the references."""
         taken_N1 = steps.flatten(experience.words_TB[1:]).unsqueeze(1)
         log_pi_NV = self.actor.policy_on(encoded, experience.words_TB, steps.positions_N, None)
         rewards_N, entropy_N = steps.flatten(experience.rewards_TB), entropy(log_pi_NV)
@@ -131,7 +131,6 @@ class SACUnsup(Algorithm):
         self.metrics |= {"return": mean_of(returns_N), "entropy": mean_of(entropy_N.detach())}
         log_pi_N = log_pi_NV.gather(1, taken_N1).squeeze(1)
         bonus = self.options.alpha * world.mean(entropy_N)
-        n_words = int(experience.reference_RB[1:].ne(PAD).sum())
         return losses.reinforce_loss(log_pi_N, advantages_N, n_words) - bonus
 
     def report(self, update: int) -> dict[str, float]:

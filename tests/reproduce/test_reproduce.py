@@ -60,7 +60,7 @@ def test_everything_is_in_one_folder(folder):
     assert "|  | MLE | own, 1 run |" in tables(out)
     assert "<!DOCTYPE html>" in (out / "report.html").read_text()
     told = (folder / "told.txt").read_text()
-    assert "  train MLE, seed 1       to do  at most 24 s (assumed), 24 updates\n" in told
+    assert "  train MLE, seed 1       to do  at most 2 min (assumed), 140 updates\n" in told
 
 
 def test_what_is_done_is_not_done_again(folder, capsys):
