@@ -16,8 +16,9 @@ from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainO
 from pysimt_sac.engine.config.parser import option_classes
 from pysimt_sac.engine.config.registry import MODELS
 from pysimt_sac.engine.network import nmt  # noqa: F401 - registers the plain model
+from pysimt_sac.reproduce.quoting import fill_in
 from pysimt_sac.reproduce.results import read_results
-from pysimt_sac.reproduce.results_page import readme_part, results_page
+from pysimt_sac.reproduce.results_page import results_page
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/options.md"
@@ -106,8 +107,8 @@ def results(folder: Path = KEPT) -> str:
 
 def readme(text: str, folder: Path = KEPT) -> str:
     """Return the README with an updated part on results, between its two marks."""
-    part = readme_part(kept(folder), (folder / "summary.md").read_text(encoding="utf-8"))
-    return SUMMARY.sub(lambda _: part, text)
+    part = fill_in((folder / "summary.md").read_text(encoding="utf-8"), kept(folder)).strip("\n")
+    return SUMMARY.sub(lambda _: f"\n{part}\n\n", text)
 
 
 if __name__ == "__main__":

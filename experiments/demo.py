@@ -3,7 +3,7 @@
 With `--all` (`make demo-all`) every algorithm is trained, each from the same actor.
 
 Every step is a command that you could type yourself; it is shown before it runs. A step whose result is there already
-is not done again: training goes on where it stopped, or says that it has ended.
+is not done again: training resumes where it stopped, or says that it has ended.
 """
 
 import argparse
@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 DATA, RUNS, REPORT = Path("data/demo"), Path("runs"), Path("runs/demo_report.html")
 SYSTEMS = {
     "MLE": "demo_mle",
-    "MLE goes on": "demo_control",
+    "continued MLE": "demo_control",
     "SAC BLEU": "demo_sac_bleu",
     "SAC unsuper": "demo_sac_unsup",
 }

@@ -19,7 +19,7 @@ def test_the_readme_has_their_figures(generate):
     assert generate.readme(text) == text, "run `make docs`"
 
 
-def test_the_readme_s_tables_are_those_of_the_page(generate, tmp_path):
+def test_the_readme_quotes_and_the_page_shows_the_results(generate, tmp_path):
     """With a result of one comparison."""
     system = {"system": "MLE", "runs": [38.0, 39.0], "average": 38.5, "s_test": 0.7071, "against_baseline": None}
     against = {"difference": 1.0, "interval": {"low": 0.5, "high": 1.5}, "p": 0.02, "runs_won": 2, "run_pairs": 2}
@@ -39,15 +39,11 @@ def test_the_readme_s_tables_are_those_of_the_page(generate, tmp_path):
     (tmp_path / "discussion.md").write_text("## What it says\n")
     (tmp_path / "summary.md").write_text("SAC: {en-de: SAC BLEU: BLEU}\n")
     readme = generate.readme("a\n<!-- results -->\nold\n<!-- end of results -->\nb\n", tmp_path)
-    rows = re.findall(r"^\| .*", readme, flags=re.MULTILINE)
-    assert rows[-2:] == ["| MLE | 2 | 38.5±0.7 |", r"| SAC BLEU | 2 | 39.5±0.7\* |"]
+    assert readme == "a\n<!-- results -->\n\nSAC: 39.5\n\n<!-- end of results -->\nb\n"
     page = generate.results(tmp_path).splitlines()
-    assert set(rows) <= set(page)
+    assert {"| MLE | 2 | 38.5±0.7 |", r"| SAC BLEU | 2 | 39.5±0.7\* |"} <= set(page)
     assert "## Tried once, EN-DE, one seed" in page
-    assert "Tried once" not in readme
-    assert "old" not in readme
     assert "## What it says" in page
-    assert "\nSAC: 39.5\n" in readme
 
 
 @pytest.mark.parametrize("name", ["README.md", "experiments/RESULTS.md"])

@@ -10,7 +10,6 @@ from pysimt_sac.reproduce.tables import (
     STARS,
     bleu_of,
     compared,
-    has_one_seed,
     score_cell,
     search_name,
     sections,
@@ -29,12 +28,6 @@ def results_page(found: Mapping[str, Results], discussion: str, source: str) -> 
     for results in found.values():
         parts += [f"## {title_of(results)}", *sections(results, "###")]
     return "\n\n".join(parts) + "\n"
-
-
-def readme_part(found: Mapping[str, Results], text: str) -> str:
-    """Return the README's part on results: a text that quotes them, and BLEU where there are several seeds."""
-    several = [results for results in found.values() if not has_one_seed(results)]
-    return "\n" + fill_in(text, found).strip("\n") + "\n\n" + "".join(map(titled_summary, several))
 
 
 def titled_summary(results: Results) -> str:
