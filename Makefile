@@ -39,7 +39,7 @@ test: $(READY)
 # pysimt itself, checked out at PYSIMT, is the oracle; it needs two packages that nothing else here needs.
 test-pysimt: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt editdistance pillow
-	PYTHONPATH=$(PYSIMT) $(BIN)/python -m pytest tests/pysimt
+	PYTHONPATH=$(PYSIMT) $(BIN)/python -m pytest tests/hosts/pysimt
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py $(ARGS)

@@ -19,15 +19,15 @@ import torch
 from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, temporary_folder
 
 from pysimt_sac import models  # noqa: F401 - registers the algorithms
-from pysimt_sac.engine.checkpoint import load_checkpoint, load_weights
-from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.config.parser import read_config
-from pysimt_sac.engine.config.ready import ready_configs
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.engine.data.vocabulary import EOS
-from pysimt_sac.engine.training.gradients import gather_gradients
-from pysimt_sac.engine.training.optim import Optimizer
-from pysimt_sac.hosts.embedded import model_class
+from pysimt_sac.core.registry import MODELS
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.vocabulary import EOS
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_weights
+from pysimt_sac.hosts.engine.config.parser import read_config
+from pysimt_sac.hosts.engine.config.ready import ready_configs
+from pysimt_sac.hosts.engine.shell import model_class
+from pysimt_sac.hosts.engine.training.gradients import gather_gradients
+from pysimt_sac.hosts.engine.training.optim import Optimizer
 
 CPU = torch.device("cpu")
 PLAIN = "mle"

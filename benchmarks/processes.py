@@ -15,8 +15,8 @@ import torch.distributed as dist
 from algorithms import PLAIN, Updater, some_batches
 from workload import find_corpus, temporary_folder
 
-from pysimt_sac.engine.device import keep_freed_memory
-from pysimt_sac.engine.distributed import world
+from pysimt_sac.core.distributed import world
+from pysimt_sac.hosts.engine.device import keep_freed_memory
 
 EXPERIMENTS = (PLAIN, "sac_bleu")
 BATCH_SIZES = (64, 128)  # of all processes together

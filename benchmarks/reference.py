@@ -9,8 +9,8 @@ import itertools
 import torch
 from torch import nn
 
-from pysimt_sac.engine.data.vocabulary import BOS
-from pysimt_sac.engine.network.nmt import SimultaneousNMT
+from pysimt_sac.core.vocabulary import BOS
+from pysimt_sac.hosts.engine.nmt import SimultaneousNMT
 
 
 class ReferenceNMT(SimultaneousNMT):

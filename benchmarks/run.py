@@ -23,13 +23,13 @@ from processes import measure_processes, show_processes
 from reference import ReferenceNMT, beam_step_by_step, greedy_step_by_step
 from workload import PAPER_TRAINING, Corpus, find_corpus, shared_folder, temporary_folder, update_flops
 
-from pysimt_sac.engine.checkpoint import load_checkpoint
-from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.decoding.greedy import greedy_stream
-from pysimt_sac.engine.decoding.search import beam_search
-from pysimt_sac.engine.decoding.translation import load_model
-from pysimt_sac.engine.device import choose_device, keep_freed_memory
-from pysimt_sac.engine.training.optim import Optimizer
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
+from pysimt_sac.hosts.engine.decoding.greedy import greedy_stream
+from pysimt_sac.hosts.engine.decoding.search import beam_search
+from pysimt_sac.hosts.engine.decoding.translation import load_model
+from pysimt_sac.hosts.engine.device import choose_device, keep_freed_memory
+from pysimt_sac.hosts.engine.training.optim import Optimizer
 
 
 def seconds(action) -> float:
@@ -219,8 +219,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from run import engine_trainer
 from workload import generate, temporary_folder
-from pysimt_sac.engine.device import keep_freed_memory
-from pysimt_sac.engine.decoding.search import beam_search
+from pysimt_sac.hosts.engine.device import keep_freed_memory
+from pysimt_sac.hosts.engine.decoding.search import beam_search
 import numpy as np
 keep_freed_memory()
 def peak():  # resource.getrusage would include the parent's
@@ -230,7 +230,7 @@ with temporary_folder() as folder:
     corpus = generate(Path(folder), 100, (9797, n_vocab))
     model = corpus.model()
     words = [" ".join(f"w{(i * 7 + j) % 5000}" for j in range(length)) for i in range(batch_size)]
-    from pysimt_sac.engine.data.corpus import Text
+    from pysimt_sac.hosts.engine.data.corpus import Text
     sides = {"src": Text(words, model.src_vocab, False), "trg": Text(words, model.trg_vocab, True)}
     batch = model.make_corpus(sides, batch_size)[np.arange(batch_size)]
     if what == "train":

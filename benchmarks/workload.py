@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pysimt_sac.engine.config.parser import Options
-from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS
-from pysimt_sac.engine.network.nmt import SimultaneousNMT
+from pysimt_sac.core.vocabulary import SPECIAL_TOKENS
+from pysimt_sac.hosts.engine.config.parser import Options
+from pysimt_sac.hosts.engine.nmt import SimultaneousNMT
 
 # Measure the engine even if pysimt is installed for comparison; must be set before models are imported.
 os.environ["PYSIMT_SAC_HOST"] = "embedded"

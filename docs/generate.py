@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac import models  # noqa: F401 - registers the algorithms
-from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions, TrainOptions
-from pysimt_sac.engine.config.parser import option_classes
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.engine.network import nmt  # noqa: F401 - registers the plain model
+from pysimt_sac.core.registry import MODELS
+from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
+from pysimt_sac.hosts.engine import nmt  # noqa: F401 - registers the plain model
+from pysimt_sac.hosts.engine.config.parser import option_classes
 from pysimt_sac.reproduce.quoting import fill_in
 from pysimt_sac.reproduce.results import read_results
 from pysimt_sac.reproduce.results_page import results_page

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pysimt_sac.api.evaluation import bleu, compare, lexical
     from pysimt_sac.api.model import Model, Translation, load
     from pysimt_sac.api.training import Run, train
-    from pysimt_sac.errors import UserError
+    from pysimt_sac.core.errors import UserError
 
 __version__ = "0.1.0"
 __all__ = ["Model", "Run", "Translation", "UserError", "bleu", "compare", "lexical", "load", "train"]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from pysimt_sac.commands.parsers import COMMANDS, build_parser, command_module, commands_of
-from pysimt_sac.errors import UserError, error_in_own_file, shorten
+from pysimt_sac.core.errors import UserError, error_in_own_file, shorten
 
 __all__ = ["COMMANDS", "main", "main_sac"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers the models
-from pysimt_sac.engine.config.registry import MODELS
+from pysimt_sac.core.registry import MODELS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import Algorithm
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import COMMANDS
-from pysimt_sac.engine.checkpoint import load_checkpoint
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
 from tests.plain_corpus import CONFIG
 
 ROOT = Path(__file__).parents[1]

@@ -8,8 +8,12 @@ import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.cli import main_sac
+from pysimt_sac.core.options import names
+from pysimt_sac.core.registry import MODELS
+from pysimt_sac.core.sections import RecipeOptions
 from pysimt_sac.corpora.multi30k import text_name
-from pysimt_sac.engine.config.merging import (
+from pysimt_sac.hosts.engine import shell as embedded  # noqa: F401 - registers the plain model
+from pysimt_sac.hosts.engine.config.merging import (
     included_files,
     interpolating_parser,
     merged_config_text,
@@ -17,10 +21,7 @@ from pysimt_sac.engine.config.merging import (
     read_merged,
     read_one,
 )
-from pysimt_sac.engine.config.options import RecipeOptions, names
-from pysimt_sac.engine.config.parser import check_config, model_keys, read_config
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.hosts import embedded  # noqa: F401 - registers the plain model
+from pysimt_sac.hosts.engine.config.parser import check_config, model_keys, read_config
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 CONFIGS = sorted(FOLDER.glob("*.conf"))

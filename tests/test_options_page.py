@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.config.parser import option_classes
-from pysimt_sac.engine.config.registry import MODELS
+from pysimt_sac.core.registry import MODELS
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.hosts.engine.config.parser import option_classes
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/options.md").read_text(encoding="utf-8")

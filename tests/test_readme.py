@@ -9,9 +9,9 @@ import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers the models
 from pysimt_sac.cli import COMMANDS, main_sac
-from pysimt_sac.engine.config.merging import merged_config_text
-from pysimt_sac.engine.config.parser import check_config, read_config
-from pysimt_sac.engine.data.vocabulary import Vocabulary
+from pysimt_sac.core.vocabulary import Vocabulary
+from pysimt_sac.hosts.engine.config.merging import merged_config_text
+from pysimt_sac.hosts.engine.config.parser import check_config, read_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.lexical.accuracy import Case, LexicalComparison, compare_lexical, read_cases
 from pysimt_sac.evaluation.scoring.comparison import Comparison, System, compare_systems
 from pysimt_sac.evaluation.scoring.scores import choose_metrics, score_text

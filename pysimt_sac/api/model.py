@@ -7,22 +7,23 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 import torch
 
 import pysimt_sac.models  # noqa: F401 - registers our models
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.options import LARGEST
+from pysimt_sac.core.sections import LARGEST_BEAM, USUAL_BEAM
 from pysimt_sac.corpora.plain_text import PlainText, plain_text_of
-from pysimt_sac.engine.checkpoint import Checkpoint, load_checkpoint
-from pysimt_sac.engine.config.options import LARGEST, LARGEST_BEAM, USUAL_BEAM
-from pysimt_sac.engine.data.corpus import ParallelCorpus, Text, check_length
-from pysimt_sac.engine.decoding.scoring import score_corpus
-from pysimt_sac.engine.decoding.search import Hypothesis
-from pysimt_sac.engine.decoding.translation import (
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint, load_checkpoint
+from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, check_length
+from pysimt_sac.hosts.engine.decoding.scoring import score_corpus
+from pysimt_sac.hosts.engine.decoding.search import Hypothesis
+from pysimt_sac.hosts.engine.decoding.translation import (
     LONGEST_TRANSLATION,
     SearchOptions,
     Translator,
     checkpoint_to_use,
     load_model,
 )
-from pysimt_sac.engine.device import choose_device
-from pysimt_sac.engine.network.preparation import memory_named
-from pysimt_sac.errors import UserError
+from pysimt_sac.hosts.engine.device import choose_device
+from pysimt_sac.hosts.engine.preparation import memory_named
 
 NO_TARGETS = "give one target for each source"
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pysimt_sac.models  # noqa: F401 - registers our models
 from pysimt_sac.api.model import Model, load
-from pysimt_sac.engine.config.values import write_value
-from pysimt_sac.engine.decoding.translation import checkpoint_to_use
-from pysimt_sac.engine.device import choose_device
-from pysimt_sac.engine.training.console import NORMAL, QUIET, VERBOSE, log_to_console
-from pysimt_sac.engine.training.interrupts import Interrupted
-from pysimt_sac.engine.training.runs import open_run
-from pysimt_sac.engine.training.startup import describe_finished
-from pysimt_sac.engine.training.trainer import Trainer
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import read_lines
-from pysimt_sac.hosts.embedded import read_training
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import read_lines
+from pysimt_sac.hosts.engine.config.values import write_value
+from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
+from pysimt_sac.hosts.engine.device import choose_device
+from pysimt_sac.hosts.engine.shell import read_training
+from pysimt_sac.hosts.engine.training.console import NORMAL, QUIET, VERBOSE, log_to_console
+from pysimt_sac.hosts.engine.training.interrupts import Interrupted
+from pysimt_sac.hosts.engine.training.runs import open_run
+from pysimt_sac.hosts.engine.training.startup import describe_finished
+from pysimt_sac.hosts.engine.training.trainer import Trainer
 
 Callback = Callable[[str, float, int], object]
 

@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Attach the record."""
     from pysimt_sac.corpora.plain_text import preparation_for
-    from pysimt_sac.engine.checkpoint import load_checkpoint, write_with_preparation
-    from pysimt_sac.engine.decoding.translation import checkpoint_to_use
+    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, write_with_preparation
+    from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
 
     path = checkpoint_to_use(args.checkpoint)
     checkpoint = load_checkpoint(path)

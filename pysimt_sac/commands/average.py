@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Average the checkpoints."""
-    from pysimt_sac.engine.averaging import average_checkpoints
+    from pysimt_sac.hosts.engine.averaging import average_checkpoints
 
     average_checkpoints(args.checkpoints, args.output)
     print(f"{args.output}: the mean of {len(args.checkpoints)} checkpoints")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pysimt_sac.commands.arguments import natural
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import stream_lines
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import stream_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.report.tables import COMPARISON_COLUMNS, comparison_table
 from pysimt_sac.evaluation.scoring.comparison import System, compare_systems
 from pysimt_sac.evaluation.scoring.texts import NamedText, check_runs, check_texts, read_text, short_names

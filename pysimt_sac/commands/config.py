@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import config_views
-from pysimt_sac.engine.config.ready import ready_configs
-from pysimt_sac.errors import UserError, did_you_mean
-from pysimt_sac.files import atomic_write, read_lines
+from pysimt_sac.core.errors import UserError, did_you_mean
+from pysimt_sac.core.files import atomic_write, read_lines
+from pysimt_sac.hosts.engine.config.ready import ready_configs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pysimt_sac.engine.config.parser import Options
+    from pysimt_sac.hosts.engine.config.parser import Options
 
 WIDEST = 100  # columns of a readable list
 NOT_SET = ("", None, ())
@@ -17,16 +17,16 @@ NOT_SET = ("", None, ())
 
 def register_models() -> None:
     """Register our algorithms and the plain model."""
-    import pysimt_sac.engine.network.nmt
+    import pysimt_sac.hosts.engine.nmt
     import pysimt_sac.models  # noqa: F401
 
 
 def merged(path: Path, overrides: list[str]) -> str:
     """Return the text as written, with interpolations and comments; a configuration to include may be incomplete."""
     register_models()
-    from pysimt_sac.engine.config.merging import read_merged
-    from pysimt_sac.engine.config.parser import model_keys
-    from pysimt_sac.engine.config.registry import MODELS
+    from pysimt_sac.core.registry import MODELS
+    from pysimt_sac.hosts.engine.config.merging import read_merged
+    from pysimt_sac.hosts.engine.config.parser import model_keys
 
     config = read_merged(path, overrides)
     entry = config.sections.get("train", {}).get("model_type")
@@ -44,7 +44,7 @@ class Checked:
 
     def __init__(self, path: Path, overrides: list[str]) -> None:
         register_models()
-        from pysimt_sac.engine.config.parser import check_config, find_model, read_config, used_option_classes
+        from pysimt_sac.hosts.engine.config.parser import check_config, find_model, read_config, used_option_classes
 
         self.options: Options = read_config(path, overrides)
         self.train, warnings = check_config(self.options)
@@ -64,7 +64,7 @@ class Checked:
 
 def resolved(path: Path, overrides: list[str]) -> str:
     """Return the final values that training would use."""
-    from pysimt_sac.engine.config.parser import resolved_text
+    from pysimt_sac.hosts.engine.config.parser import resolved_text
 
     checked = Checked(path, overrides)
     checked.fill()
@@ -73,8 +73,8 @@ def resolved(path: Path, overrides: list[str]) -> str:
 
 def as_json(path: Path, overrides: list[str], filled: bool) -> str:
     """Return final values as the schema describes them: the given ones or, if filled, all."""
-    from pysimt_sac.engine.config.options import read_section
-    from pysimt_sac.engine.config.values import plain
+    from pysimt_sac.core.options import read_section
+    from pysimt_sac.hosts.engine.config.values import plain
 
     checked = Checked(path, overrides)
     if filled:
@@ -95,9 +95,9 @@ def as_json(path: Path, overrides: list[str], filled: bool) -> str:
 def schema(path: Path | None, overrides: list[str]) -> str:
     """Return the JSON schema of our options, and of those in files that a configuration names."""
     register_models()
-    from pysimt_sac.engine.config.parser import option_classes
-    from pysimt_sac.engine.config.registry import MODELS
-    from pysimt_sac.engine.config.schema import schema_of
+    from pysimt_sac.core.registry import MODELS
+    from pysimt_sac.hosts.engine.config.parser import option_classes
+    from pysimt_sac.hosts.engine.config.schema import schema_of
 
     checked = Checked(path, overrides) if path else None
     MODELS.read_entry_points()
@@ -110,7 +110,7 @@ def schema(path: Path | None, overrides: list[str]) -> str:
 
 def listing(path: Path, overrides: list[str]) -> str:
     """List every key that affects a configuration's model, with its default and meaning."""
-    from pysimt_sac.engine.config.options import TrainOptions
+    from pysimt_sac.core.sections import TrainOptions
 
     checked = Checked(path, overrides)
     seen: set[str] = set()

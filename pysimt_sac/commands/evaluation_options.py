@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.commands.arguments import whole_number
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import write_lines
 from pysimt_sac.evaluation.report.layout import FORMATS, Table, render
 from pysimt_sac.evaluation.scoring.comparison import check_names
 from pysimt_sac.evaluation.scoring.meteor import guess_language
@@ -19,7 +20,6 @@ from pysimt_sac.evaluation.scoring.scores import METRIC_NAMES, choose_metrics
 from pysimt_sac.evaluation.scoring.sentences import MEASURES
 from pysimt_sac.evaluation.scoring.significance import SHUFFLINGS, Resampling
 from pysimt_sac.evaluation.scoring.texts import NamedText, read_text, short_names
-from pysimt_sac.files import write_lines
 
 
 def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None, str], smallest: int = 1) -> None:

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.corpora.vocabulary_builder import count_words
-from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.lexical.frequency import RARE, analyse_frequency
 from pysimt_sac.evaluation.report.data import frequency_figure
 from pysimt_sac.evaluation.report.figure_files import save_figure

@@ -7,8 +7,8 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import why
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import why
 from pysimt_sac.hosts import choice
 
 OURS, THEIRS = "pysimt_sac", "pysimt itself"
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 def describe_host() -> list[str]:
     """Describe the host; pysimt is one only if all of it can be imported."""
     if choice.name() == "pysimt":
-        from pysimt_sac.hosts.pysimt_device import reserve_device
+        from pysimt_sac.hosts.pysimt.device import reserve_device
 
         try:
             reserve_device("cpu")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.lexical.accuracy import (
     CORRECT,
     WRONG,

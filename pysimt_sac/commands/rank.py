@@ -4,15 +4,15 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import stream_lines
 from pysimt_sac.corpora.vocabulary_builder import count_words
-from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.ranking.sample import GROUPS, RankingOptions, draw_items
 from pysimt_sac.evaluation.ranking.score import PairRanking, RankingResult, score_ranking
 from pysimt_sac.evaluation.ranking.sheet import key_summary, read_judgements, read_key, write_key, write_sheet
 from pysimt_sac.evaluation.report.layout import Table, best_cells
 from pysimt_sac.evaluation.report.tables import p_cell
 from pysimt_sac.evaluation.scoring.texts import check_lengths, read_text
-from pysimt_sac.files import stream_lines
 
 EPILOG = """Give the sheet to the annotator and keep the key. The annotator ranks the translations of each row, 1 is
 best, ties are allowed, by fluency and adequacy together. Then: pysimt-sac rank score --key KEY SHEET..."""

@@ -5,12 +5,12 @@ import importlib.util
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_write, make_folder
 from pysimt_sac.evaluation.report.data import ReportData, analyse
 from pysimt_sac.evaluation.report.figure_files import save_figure
 from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
 from pysimt_sac.evaluation.report.page import TITLE, render_page
-from pysimt_sac.files import atomic_write, make_folder
 
 EPILOG = """Each RUN is a folder that training wrote; the first one is the baseline. Runs with the same NAME are runs
 of one system with different seeds. Translations are read from the run's folder, where `pysimt translate -s test -f

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pysimt_sac.commands.arguments import positive
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import read_lines
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import read_lines
 
 EPILOG = """After any interruption, the same command resumes where it stopped. It writes results.json, tables.md and
 report.html to --out, beside the data, runs, translations, scores and logs behind them. See docs/reproduce.md."""
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan the reproduction and run it."""
-    from pysimt_sac.engine.training.interrupts import Interrupted
+    from pysimt_sac.hosts.engine.training.interrupts import Interrupted
     from pysimt_sac.reproduce.adoption import Adoption
     from pysimt_sac.reproduce.corpus import Request
     from pysimt_sac.reproduce.matrix import find_matrix
@@ -130,7 +130,7 @@ class Console:
         if not self.is_terminal:
             self.tell(line())
             return
-        from pysimt_sac.engine.training.console import terminal_width
+        from pysimt_sac.hosts.engine.training.console import terminal_width
 
         self.clear()
         self.shown = line()[: max(20, terminal_width() - 1)]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_write, read_lines
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_write, read_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pysimt_sac.engine.training.trainer import Trainer
+    from pysimt_sac.hosts.engine.training.trainer import Trainer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train on the host that is installed."""
-    from pysimt_sac.engine.distributed import world
+    from pysimt_sac.core.distributed import world
 
     with world.joined():
         return train(args)
@@ -36,15 +36,15 @@ def run(args: argparse.Namespace) -> int:
 
 def train(args: argparse.Namespace) -> int:
     """Train, as one of several ranks or as the only process."""
-    from pysimt_sac.engine.distributed import refuse_several
+    from pysimt_sac.core.distributed import refuse_several
     from pysimt_sac.hosts import choice
 
     if choice.name() == "pysimt":
         refuse_several()
-        from pysimt_sac.hosts.pysimt_device import reserve_device
+        from pysimt_sac.hosts.pysimt.device import reserve_device
 
         manager = reserve_device(args.device_id)
-        from pysimt_sac.hosts.pysimt_host import train as train_in_pysimt
+        from pysimt_sac.hosts.pysimt.host import train as train_in_pysimt
 
         return train_in_pysimt(args, manager)
     return train_embedded(args)
@@ -53,14 +53,22 @@ def train(args: argparse.Namespace) -> int:
 def train_embedded(args: argparse.Namespace) -> int:
     """Train in the embedded engine."""
     import pysimt_sac.models  # noqa: F401 - registers our models
-    from pysimt_sac.engine.device import choose_device
-    from pysimt_sac.engine.distributed import world
-    from pysimt_sac.engine.training.console import ALWAYS, NORMAL, QUIET, SILENT, VERBOSE, log_to_console, logger
-    from pysimt_sac.engine.training.interrupts import Interrupted
-    from pysimt_sac.engine.training.runs import open_run
-    from pysimt_sac.engine.training.startup import describe_finished
-    from pysimt_sac.engine.training.trainer import Trainer
-    from pysimt_sac.hosts.embedded import read_training
+    from pysimt_sac.core.distributed import world
+    from pysimt_sac.hosts.engine.device import choose_device
+    from pysimt_sac.hosts.engine.shell import read_training
+    from pysimt_sac.hosts.engine.training.console import (
+        ALWAYS,
+        NORMAL,
+        QUIET,
+        SILENT,
+        VERBOSE,
+        log_to_console,
+        logger,
+    )
+    from pysimt_sac.hosts.engine.training.interrupts import Interrupted
+    from pysimt_sac.hosts.engine.training.runs import open_run
+    from pysimt_sac.hosts.engine.training.startup import describe_finished
+    from pysimt_sac.hosts.engine.training.trainer import Trainer
 
     level = VERBOSE if args.verbose else QUIET if args.quiet else NORMAL
     log_to_console(level if world.is_main else SILENT)
@@ -71,7 +79,7 @@ def train_embedded(args: argparse.Namespace) -> int:
         world.end()  # one process is enough to check
         if not leads:
             return 0
-        from pysimt_sac.engine.training.check import check_training
+        from pysimt_sac.hosts.engine.training.check import check_training
 
         return check_training(model, train_options, device, args.suffix, args.restart)
     with open_run(options, args.suffix, args.restart) as opened:
@@ -94,9 +102,9 @@ def train_embedded(args: argparse.Namespace) -> int:
 
 def announce(trainer: "Trainer") -> None:
     """Report what starts or resumes: in full in the log, in brief on the console."""
-    from pysimt_sac.engine.distributed import world
-    from pysimt_sac.engine.training.console import compact
-    from pysimt_sac.engine.training.startup import describe_briefly, describe_resuming, describe_start
+    from pysimt_sac.core.distributed import world
+    from pysimt_sac.hosts.engine.training.console import compact
+    from pysimt_sac.hosts.engine.training.startup import describe_briefly, describe_resuming, describe_start
 
     if not world.is_main:
         return

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pysimt_sac.engine.config.options import LARGEST_BEAM, USUAL_BEAM
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import read_lines, write_lines
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import read_lines, write_lines
+from pysimt_sac.core.sections import LARGEST_BEAM, USUAL_BEAM
 
 if TYPE_CHECKING:
-    from pysimt_sac.engine.decoding.translation import SearchOptions, Translator
+    from pysimt_sac.hosts.engine.decoding.translation import SearchOptions, Translator
 
 LARGEST = 2**62
 
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Translate on the host that is installed."""
-    from pysimt_sac.engine.distributed import world
+    from pysimt_sac.core.distributed import world
 
     with world.joined():
         return translate(args)
@@ -92,9 +92,9 @@ def run(args: argparse.Namespace) -> int:
 
 def translate(args: argparse.Namespace) -> int:
     """Translate, as one of several ranks or as the only process."""
-    from pysimt_sac.engine.decoding.translation import checkpoint_to_use
-    from pysimt_sac.engine.distributed import refuse_several, world
+    from pysimt_sac.core.distributed import refuse_several, world
     from pysimt_sac.hosts import choice
+    from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
 
     check_arguments(args)
     if not args.splits and world.size > 1:
@@ -110,7 +110,7 @@ def translate(args: argparse.Namespace) -> int:
 
 def check_arguments(args: argparse.Namespace) -> None:
     """Refuse values and combinations that make no sense."""
-    from pysimt_sac.engine.decoding.translation import LONGEST_TRANSLATION
+    from pysimt_sac.hosts.engine.decoding.translation import LONGEST_TRANSLATION
 
     positive = {"-k": args.beam_size, "-m": args.max_len, "-b": args.batch_size, "--temperature": args.temperature}
     not_negative = {"-a": args.lp_alpha, "--top-k": args.top_k, "--seed": args.seed}
@@ -159,8 +159,8 @@ def search_options(args: argparse.Namespace) -> "SearchOptions":
     """Return the options of the search."""
     import secrets
 
-    from pysimt_sac.engine.decoding.translation import SearchOptions
-    from pysimt_sac.engine.distributed import world
+    from pysimt_sac.core.distributed import world
+    from pysimt_sac.hosts.engine.decoding.translation import SearchOptions
 
     names = ("func", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size", "temperature", "top_k")
     seed = world.broadcast_from_main(lambda: secrets.randbelow(2**31)) if args.stochastic else args.seed
@@ -169,7 +169,7 @@ def search_options(args: argparse.Namespace) -> "SearchOptions":
 
 def warn(message: str) -> None:
     """Print a line on standard error, on rank 0 only."""
-    from pysimt_sac.engine.distributed import world
+    from pysimt_sac.core.distributed import world
 
     if world.is_main:
         print(message, file=sys.stderr, flush=True)
@@ -202,17 +202,17 @@ def translate_other_text(args: argparse.Namespace, translator: "Translator", log
 
 def translate_in_pysimt(args: argparse.Namespace) -> int:
     """Translate with pysimt's model: splits in its own translator, standard input in the engine's."""
-    from pysimt_sac.hosts.pysimt_device import reserve_device
+    from pysimt_sac.hosts.pysimt.device import reserve_device
 
     manager = reserve_device(args.device_id)
-    from pysimt_sac.engine.decoding.translation import Translator
-    from pysimt_sac.hosts.pysimt_host import load_translator
-    from pysimt_sac.hosts.pysimt_stepper import SearchablePysimtModel
+    from pysimt_sac.hosts.engine.decoding.translation import Translator
+    from pysimt_sac.hosts.pysimt.host import load_translator
+    from pysimt_sac.hosts.pysimt.stepper import SearchablePysimtModel
 
     search = search_options(args)
     if args.raw:
         from pysimt_sac.corpora.plain_text import plain_text_of
-        from pysimt_sac.engine.checkpoint import load_checkpoint
+        from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
 
         plain = plain_text_of(load_checkpoint(args.model), args.prepare)
         theirs = load_translator(argparse.Namespace(**{**vars(args), "splits": None, "source": None}), search)
@@ -237,12 +237,12 @@ def translate_embedded(args: argparse.Namespace) -> int:
         todo = "use -f bs, or install pysimt and set PYSIMT_SAC_HOST=pysimt"
         raise UserError("this search is pysimt's own", "-f bs-pysimt", todo)
     import pysimt_sac.models  # noqa: F401 - registers our models
+    from pysimt_sac.core.distributed import world
     from pysimt_sac.corpora.plain_text import plain_text_of
-    from pysimt_sac.engine.checkpoint import load_checkpoint
-    from pysimt_sac.engine.decoding.translation import Translator, load_model, moved_files
-    from pysimt_sac.engine.device import choose_device
-    from pysimt_sac.engine.distributed import world
-    from pysimt_sac.engine.training.console import NORMAL, SILENT, log_to_console, logger
+    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
+    from pysimt_sac.hosts.engine.decoding.translation import Translator, load_model, moved_files
+    from pysimt_sac.hosts.engine.device import choose_device
+    from pysimt_sac.hosts.engine.training.console import NORMAL, SILENT, log_to_console, logger
 
     log_to_console(NORMAL if world.is_main else SILENT)
     if args.model != args.named:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pysimt_sac.files import write_lines
+from pysimt_sac.core.files import write_lines
 
 HEADER = ("word", "correct", "candidates", "line", "rare")
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import read_lines, stream_lines, write_lines
 from pysimt_sac.corpora.processes import in_chunks
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import read_lines, stream_lines, write_lines
 
 MIN_PAIR_FREQUENCY = 2
 

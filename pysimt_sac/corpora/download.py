@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_write, make_folder
 from pysimt_sac.corpora.raw_files import find_text
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_write, make_folder
 
 MULTI30K_ADDRESS = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
 TIMEOUT_SECONDS = 60

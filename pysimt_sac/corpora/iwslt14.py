@@ -13,15 +13,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_folder, atomic_write, stream_lines
 from pysimt_sac.corpora.iwslt14_archive import plain_folder
 from pysimt_sac.corpora.processes import Workers
 from pysimt_sac.corpora.raw_files import RawFile, find_splits, find_text
 from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.tokenisation import Style, tokenise_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
-from pysimt_sac.engine.data.text_preparation import SidePreparation
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_folder, atomic_write, stream_lines
+from pysimt_sac.hosts.engine.data.text_preparation import SidePreparation
 
 STYLE = Style(("tokenise", "lowercase"))
 VALIDATION_NAMES = ("val", "valid", "dev")

@@ -12,9 +12,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_write, make_folder, stream_lines, why
 from pysimt_sac.corpora.raw_files import require_folder
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_write, make_folder, stream_lines, why
 
 # Metadata lines in the training text.
 METADATA = re.compile(r"\s*</?(url|keywords|talkid|speaker|reviewer|translator|doc)\b")

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_folder, require_file, stream_lines, write_lines
+from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write_ambiguous_words
 from pysimt_sac.corpora.multi30k import PAPER_PAIRS, text_name
 from pysimt_sac.corpora.raw_files import require_folder, scan_text
 from pysimt_sac.corpora.record import require_own_folder, write_record
-from pysimt_sac.engine.data.filters import FilterChain
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_folder, require_file, stream_lines, write_lines
 
 # Names of the test sets in the later lists.
 LATER_NAMES = {

@@ -10,6 +10,9 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_folder, stream_lines
+from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.corpora.bpe import learn_codes, read_units, write_units
 from pysimt_sac.corpora.processes import Workers, rewrite_file
 from pysimt_sac.corpora.raw_files import RawFile, find_splits, find_text, require_folder
@@ -17,10 +20,7 @@ from pysimt_sac.corpora.record import TextStatistics, checksum, require_own_fold
 from pysimt_sac.corpora.segmentation import FILE_NAMES, check_model, kind_of_model, make_segmenter
 from pysimt_sac.corpora.tokenisation import Style, tokenise_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
-from pysimt_sac.engine.data.filters import FilterChain
-from pysimt_sac.engine.data.text_preparation import STEPS, Segmentation, SidePreparation, read_segmentation
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_folder, stream_lines
+from pysimt_sac.hosts.engine.data.text_preparation import STEPS, Segmentation, SidePreparation, read_segmentation
 
 REQUIRED_SPLITS = ("train", "val")
 TEST_SPLITS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.filters import join_hyphens
 from pysimt_sac.corpora.segmentation import JOINED_BY, make_segmenter
 from pysimt_sac.corpora.tokenisation import Style, tokeniser
-from pysimt_sac.engine.config.parser import parse_direction
-from pysimt_sac.engine.data.filters import join_hyphens
-from pysimt_sac.engine.data.text_preparation import SidePreparation, TextPreparation, preparation_of_folder
-from pysimt_sac.errors import UserError
+from pysimt_sac.hosts.engine.config.parser import parse_direction
+from pysimt_sac.hosts.engine.data.text_preparation import SidePreparation, TextPreparation, preparation_of_folder
 
 if TYPE_CHECKING:
-    from pysimt_sac.engine.checkpoint import Checkpoint
+    from pysimt_sac.hosts.engine.checkpoint import Checkpoint
 
 
 class PlainSide:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from pysimt_sac.files import atomic_write, stream_lines
+from pysimt_sac.core.files import atomic_write, stream_lines
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

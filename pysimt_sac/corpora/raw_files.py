@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import stream_lines
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import stream_lines
 
 
 @dataclass(frozen=True)

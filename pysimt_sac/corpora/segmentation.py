@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import require_file, why
+from pysimt_sac.core.filters import join_bpe, join_sentencepiece
 from pysimt_sac.corpora.bpe import Segmenter, check_codes, frequent_units, read_codes
-from pysimt_sac.engine.data.filters import join_bpe, join_sentencepiece
-from pysimt_sac.engine.data.text_preparation import Segmentation, read_model
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import require_file, why
+from pysimt_sac.hosts.engine.data.text_preparation import Segmentation, read_model
 
 JOINED_BY: dict[str, Callable[[str], str]] = {"bpe": join_bpe, "sentencepiece": join_sentencepiece}
 FILE_NAMES = {"bpe": "bpe", "sentencepiece": "spm"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.corpora.processes import Workers, rewrite_file
-from pysimt_sac.engine.data.text_preparation import STEPS
+from pysimt_sac.hosts.engine.data.text_preparation import STEPS
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS
-from pysimt_sac.files import atomic_write
+from pysimt_sac.core.files import atomic_write
+from pysimt_sac.core.vocabulary import SPECIAL_TOKENS
 
 
 def count_words(lines: Iterable[str]) -> Counter[str]:

@@ -5,8 +5,8 @@ import importlib.util
 import os
 from pathlib import Path
 
-from pysimt_sac.engine.version import full_version
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.version import full_version
 
 CHOICES = ("auto", "embedded", "pysimt")
 VARIABLE = "PYSIMT_SAC_HOST"

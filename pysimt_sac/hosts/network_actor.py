@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.core.batch import Batch
 
 LoadBatches = Callable[[str, int], Sequence[Any]]  # (split, batch size) -> its batches, in order
 

@@ -9,18 +9,18 @@ import dataclasses
 
 import torch
 
-from pysimt_sac.engine.config.options import option
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.statistics import share_of
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.options import option
+from pysimt_sac.core.statistics import share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.actor import policy_at_steps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.branching import support_rewards
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticEnsemble, critic_metrics, monte_carlo_returns
 from pysimt_sac.rl.critic_options import CriticOptions
 from pysimt_sac.rl.diagnostics import gate_lines
+from pysimt_sac.rl.policy import policy_at_steps
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 

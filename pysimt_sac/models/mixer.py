@@ -13,16 +13,16 @@ import math
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.config.options import option
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.data.vocabulary import PAD
-from pysimt_sac.engine.statistics import mean_of, share_of
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.options import option
+from pysimt_sac.core.statistics import mean_of, share_of
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector, return_metrics
 from pysimt_sac.rl.estimators import BaselineOptions, LearnedBaseline
-from pysimt_sac.rl.rollout import Steps
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 

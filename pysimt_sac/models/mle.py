@@ -3,7 +3,7 @@
 It is the shortest example of an algorithm, and the control: continued maximum likelihood from the same checkpoint.
 """
 
-from pysimt_sac.engine.data.corpus import Batch
+from pysimt_sac.core.batch import Batch
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 
 

@@ -13,13 +13,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.config.options import option
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.statistics import share_of
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.options import option
+from pysimt_sac.core.statistics import share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.actor import PolicyAtSteps
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.branching import (
     BranchOptions,
@@ -29,10 +28,17 @@ from pysimt_sac.rl.branching import (
     policy_on_experience,
 )
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import Clip, CriticEnsemble, TargetNetwork, critic_metrics, monte_carlo_returns, state_of_run
+from pysimt_sac.rl.critic import (
+    Clip,
+    CriticEnsemble,
+    TargetNetwork,
+    critic_metrics,
+    monte_carlo_returns,
+)
 from pysimt_sac.rl.critic_options import CriticOptions
 from pysimt_sac.rl.diagnostics import gate_lines
 from pysimt_sac.rl.estimators import FutureWeight, Temperature
+from pysimt_sac.rl.policy import PolicyAtSteps
 from pysimt_sac.rl.replay import Experience, ReplayBuffer
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
@@ -82,8 +88,6 @@ class SAC(Algorithm):
         device, max_len = self.actor.device, self.common.rollout_max_len
         self.temperature = Temperature.build(options.alpha, options.target_entropy, options.alpha_lr, device)
         self.future_weight = FutureWeight(options.critic_weight, self.branch_options.branch_states > 0, device)
-        if self.critic_options.critics_from:  # and the weight that was fitted to them
-            self.future_weight.load_state_dict(state_of_run(self.critic_options.critics_from).get("future_weight", {}))
         if self.temperature.learned and self.collector.rewarder.scale == "1/alpha":
             todo = "use ref or a number: the replay buffer would mix rewards of different scales"
             raise UserError("is not constant with alpha: auto", f"{setup.where} reward_scale", todo)

@@ -15,19 +15,19 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.config.options import option
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.distributed import world
-from pysimt_sac.engine.statistics import Figure, mean_of, share_of
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.actor import Encoded
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.options import option
+from pysimt_sac.core.policy import Support, entropy
+from pysimt_sac.core.statistics import Figure, mean_of, share_of
+from pysimt_sac.core.steps import Steps
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.actor import Encoded
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector, reward_inputs
-from pysimt_sac.rl.policy import Support, entropy
 from pysimt_sac.rl.replay import Experience, ReplayBuffer
-from pysimt_sac.rl.rollout import Steps
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 

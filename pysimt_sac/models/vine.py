@@ -8,15 +8,15 @@ maximises sum_a pi(a|s) [Q(s,a) - V(s)] over the words of each branched state, p
 import math
 from typing import ClassVar
 
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.statistics import mean_of, share_of
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.policy import entropy
+from pysimt_sac.core.statistics import mean_of, share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_branched
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.policy import entropy
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 

@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.engine.checkpoint import STATE_FILE, find_checkpoint, load_checkpoint, load_state
-from pysimt_sac.engine.config.options import TrainOptions, read_section
-from pysimt_sac.engine.config.parser import Options, result_changing_differences
-from pysimt_sac.engine.config.recipe import FALLING
-from pysimt_sac.engine.config.registry import METRICS
-from pysimt_sac.engine.data.moved_files import same_value
-from pysimt_sac.engine.training.progress import Progress
-from pysimt_sac.engine.training.schedule import plan_schedule
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_folder
-from pysimt_sac.hosts.embedded import build_model
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_folder
+from pysimt_sac.core.options import read_section
+from pysimt_sac.core.registry import METRICS
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.hosts.engine.checkpoint import STATE_FILE, find_checkpoint, load_checkpoint, load_state
+from pysimt_sac.hosts.engine.config.parser import Options, result_changing_differences
+from pysimt_sac.hosts.engine.config.recipe import FALLING
+from pysimt_sac.hosts.engine.data.moved_files import same_value
+from pysimt_sac.hosts.engine.shell import build_model
+from pysimt_sac.hosts.engine.training.progress import Progress
+from pysimt_sac.hosts.engine.training.schedule import plan_schedule
 from pysimt_sac.reproduce.runner import finish, is_locked
 from pysimt_sac.reproduce.stamps import Stamp, Stamps
 from pysimt_sac.reproduce.steps import Training

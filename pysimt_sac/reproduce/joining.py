@@ -7,8 +7,8 @@ trained, as long as the baselines are the same: the same text, and the same scor
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.corpora.record import versions
-from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.paper_tables import same_system
 from pysimt_sac.reproduce.results import Results
 from pysimt_sac.reproduce.stamps import PACKAGES, commit

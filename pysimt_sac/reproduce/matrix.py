@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pysimt_sac.engine.config.ready import ready_configs, ready_folder
-from pysimt_sac.errors import UserError, did_you_mean
-from pysimt_sac.files import read_lines, require_file
+from pysimt_sac.core.errors import UserError, did_you_mean
+from pysimt_sac.core.files import read_lines, require_file
+from pysimt_sac.hosts.engine.config.ready import ready_configs, ready_folder
 
 T = TypeVar("T")
 CORPORA = ("multi30k", "demo")

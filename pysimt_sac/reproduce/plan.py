@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pysimt_sac.engine.training.pace import in_words
+from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.runner import Runner, Running, updates_made
 from pysimt_sac.reproduce.stamps import Stamp

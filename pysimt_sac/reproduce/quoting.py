@@ -14,8 +14,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from pysimt_sac.engine.training.pace import in_words
-from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.core.errors import UserError, did_you_mean
+from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.results import Results
 from pysimt_sac.reproduce.tables import compared, set_name, short_name, validation_metric
 

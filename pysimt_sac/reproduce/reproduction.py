@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_write
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_write
 from pysimt_sac.reproduce.adoption import Adoption
 from pysimt_sac.reproduce.corpus import Request, find_corpus
 from pysimt_sac.reproduce.matrix import Matrix

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_write, read_lines
 from pysimt_sac.corpora.record import versions
-from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.report.figures import Point
 from pysimt_sac.evaluation.report.run_folder import read_curves
-from pysimt_sac.files import atomic_write, read_lines
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.scoring import Scoring

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from pysimt_sac.engine.checkpoint import load_state, state_fits
-from pysimt_sac.engine.decoding.translation import checkpoint_to_use
-from pysimt_sac.engine.training.interrupts import Interrupts
-from pysimt_sac.engine.training.progress import Progress
-from pysimt_sac.errors import UserError, shorten
-from pysimt_sac.files import make_folder
+from pysimt_sac.core.errors import UserError, shorten
+from pysimt_sac.core.files import make_folder
+from pysimt_sac.hosts.engine.checkpoint import load_state, state_fits
+from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
+from pysimt_sac.hosts.engine.training.interrupts import Interrupts
+from pysimt_sac.hosts.engine.training.progress import Progress
 from pysimt_sac.reproduce.orphans import VARIABLE
 from pysimt_sac.reproduce.stamps import Stamp, Stamps, commit
 from pysimt_sac.reproduce.steps import Step, Training

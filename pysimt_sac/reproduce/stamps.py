@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_write
 from pysimt_sac.corpora.record import checksum, versions
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import atomic_write
 
 KEY_LENGTH = 10  # hexadecimal digits
 PACKAGES = ("torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac import __version__
-from pysimt_sac.engine.config.parser import Options, check_config, parse_direction, read_config
-from pysimt_sac.engine.config.values import plain
-from pysimt_sac.engine.data.moved_files import checksum, is_path
-from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.core.errors import UserError, did_you_mean
+from pysimt_sac.hosts.engine.config.parser import Options, check_config, parse_direction, read_config
+from pysimt_sac.hosts.engine.config.values import plain
+from pysimt_sac.hosts.engine.data.moved_files import checksum, is_path
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import Matrix, SystemSpec, choose_systems
 from pysimt_sac.reproduce.stamps import digest
@@ -75,7 +75,7 @@ class Work:
 
 def plan_work(matrix: Matrix, corpus: Corpus, request: Request) -> Work:
     """Return all steps before scoring; check every configuration."""
-    import pysimt_sac.engine.network.nmt  # registers the plain model
+    import pysimt_sac.hosts.engine.nmt  # registers the plain model
     import pysimt_sac.models  # noqa: F401 - registers the algorithms
 
     text = preparation_step(corpus.text)

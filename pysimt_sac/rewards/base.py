@@ -43,11 +43,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from pysimt_sac.engine.config.options import option, read_section
-from pysimt_sac.engine.config.parts import NamesParts, check_declaration
-from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
-from pysimt_sac.engine.data.vocabulary import EOS, SPECIAL_TOKENS, UNK
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.options import option, read_section
+from pysimt_sac.core.parts import NamesParts, check_declaration
+from pysimt_sac.core.registry import REWARDS, load_plugin_modules
+from pysimt_sac.core.vocabulary import EOS, SPECIAL_TOKENS, UNK
 
 if TYPE_CHECKING:
     from torch import Tensor

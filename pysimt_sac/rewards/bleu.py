@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pysimt_sac.engine.config.options import option
+from pysimt_sac.core.options import option
 from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, reward
 from pysimt_sac.rewards.incremental import Flags, IncrementalReward, PrefixStatistics, ShapingOptions
 from pysimt_sac.rewards.ngrams import NgramMatches, count_ngrams

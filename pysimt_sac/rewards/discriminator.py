@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.config.options import option
-from pysimt_sac.engine.data.vocabulary import PAD
-from pysimt_sac.engine.distributed import world
-from pysimt_sac.engine.statistics import Figure, Statistic, mean_of
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.options import option
+from pysimt_sac.core.statistics import Figure, Statistic, mean_of
+from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.rewards.base import Floats, RolloutTensors, Translations, reward
 from pysimt_sac.rewards.choices import ChoiceCounts
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pysimt_sac.engine.config.options import option
+from pysimt_sac.core.options import option
 from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, Translations
 from pysimt_sac.rewards.lookahead import Lookahead
 from pysimt_sac.rewards.units import Prefix

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
+from pysimt_sac.core.vocabulary import BOS, EOS, PAD
 from pysimt_sac.rewards.base import Floats, Translations
 from pysimt_sac.rewards.units import Pieces, Prefix, Words
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from pysimt_sac.engine.config.registry import REWARDS, load_plugin_modules
-from pysimt_sac.engine.data.filters import FilterChain
-from pysimt_sac.engine.statistics import Figure
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.filters import FilterChain
+from pysimt_sac.core.registry import REWARDS, load_plugin_modules
+from pysimt_sac.core.statistics import Figure
 from pysimt_sac.rewards.base import (
     UNBOUNDED,
     Bounds,

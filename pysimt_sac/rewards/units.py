@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, Translations, by_step
 
 UNKNOWN_PIECE, NEXT_PIECE = "\ue000", "\ue001"  # private-use characters, which no text or filter uses

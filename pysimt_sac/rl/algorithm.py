@@ -11,9 +11,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torch import Tensor
 
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.statistics import Figure, combine
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.registry import MODELS
+from pysimt_sac.core.statistics import Figure, combine
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
@@ -50,7 +50,7 @@ class Algorithm(ABC):
     defaults: ClassVar[dict[str, Any]] = {}  # overrides of the options' declared defaults
     collector: Collector | None = None
     updates_without_actor: int = 0  # initial updates in which the actor does not learn yet
-    distributed: ClassVar[bool] = False  # whether its losses are shares; see `engine.distributed`
+    distributed: ClassVar[bool] = False  # whether its losses are shares; see `core.distributed`
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.actor = setup, setup.actor

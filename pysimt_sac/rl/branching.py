@@ -11,19 +11,20 @@ import math
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.config.options import option
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.data.vocabulary import EOS, PAD
-from pysimt_sac.engine.distributed import world
-from pysimt_sac.engine.network.stepper import Stepper
-from pysimt_sac.engine.statistics import Figure, mean_of, share_of
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.actor import Actor, Stepper
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.options import option
+from pysimt_sac.core.policy import Support, policy_on_support
+from pysimt_sac.core.statistics import Figure, mean_of, share_of
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import EOS, PAD
 from pysimt_sac.rewards import SourceTexts
-from pysimt_sac.rl.actor import Actor, PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.policy import Support, policy_on_support
+from pysimt_sac.rl.policy import PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.replay import Branches, Choices, Experience, order_of_branches
-from pysimt_sac.rl.rollout import Rollout, Steps, Trace, draw_uniform, roll_out, step_limits
+from pysimt_sac.rl.rollout import Rollout, Trace, draw_uniform, roll_out, step_limits
 
 
 @dataclasses.dataclass(frozen=True)

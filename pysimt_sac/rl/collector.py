@@ -8,12 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.distributed import world
-from pysimt_sac.engine.statistics import Figure, mean_of, spread_of
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.actor import Actor, Encoded
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.statistics import Figure, mean_of, spread_of
 from pysimt_sac.rewards import Rewarder, Rewards, RolloutTensors, SourceTexts, Translations, permute
-from pysimt_sac.rl.actor import Actor, Encoded, mean_state, repeat_encoded
+from pysimt_sac.rl.policy import mean_state, repeat_encoded
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Rollout, repeat_batch, roll_out, step_limits
 from pysimt_sac.rl.setup import RLOptions, Setup

@@ -12,27 +12,24 @@ import dataclasses
 import math
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.checkpoint import load_state, state_fits
-from pysimt_sac.engine.config.options import ModelOptions, RecipeOptions
-from pysimt_sac.engine.data.vocabulary import PAD
-from pysimt_sac.engine.distributed import world
-from pysimt_sac.engine.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
-from pysimt_sac.engine.network.output import linear_rows
-from pysimt_sac.engine.statistics import Figure, explained_variance_of, largest_of, mean_of
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.policy import Support, entropy
+from pysimt_sac.core.sections import ModelOptions, RecipeOptions
+from pysimt_sac.core.statistics import Figure, explained_variance_of, largest_of, mean_of
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import PAD
+from pysimt_sac.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
+from pysimt_sac.network.output import linear_rows
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.actor import PolicyAtSteps
 from pysimt_sac.rl.critic_options import CriticOptions
 from pysimt_sac.rl.estimators import FutureWeight
-from pysimt_sac.rl.policy import Support, entropy
+from pysimt_sac.rl.policy import PolicyAtSteps
 from pysimt_sac.rl.replay import Branches, Experience
-from pysimt_sac.rl.rollout import Steps
 from pysimt_sac.rl.setup import Setup
 
 M = TypeVar("M", bound=nn.Module)
@@ -150,7 +147,7 @@ class CriticEnsemble:
 
     @classmethod
     def build(cls, setup: Setup, options: CriticOptions, n_critics: int, tau: float) -> "CriticEnsemble":
-        """Build critics of the actor's shape, initialised from its decoder or from another run's critics."""
+        """Build critics of the actor's shape, initialised from its decoder."""
         actor = setup.actor
         critics = cls(setup.read(ModelOptions), options, len(actor.tokens), n_critics, tau, actor.device)
         for critic in critics.critics:
@@ -159,21 +156,7 @@ class CriticEnsemble:
             for critic in critics.critics:
                 critic.start_from(actor.decoder)
             critics.polyak_update(1.0)
-        if options.critics_from:
-            critics.load_from_run(options.critics_from)
         return critics
-
-    def load_from_run(self, folder: str) -> None:
-        """Load the first critics of another run; the optimiser starts from scratch."""
-        found = state_of_run(folder)["critics"]
-        with state_fits(Path(folder)):
-            if len(found["critics"]) < len(self.critics):
-                raise ValueError(f"{len(found['critics'])} critics, not {len(self.critics)}")
-            for critic, copied, own, target in zip(
-                self.critics, self.targets, found["critics"], found["targets"], strict=False
-            ):
-                critic.load_state_dict(own)
-                copied.load_state_dict(target)
 
     def readouts(self, experience: Experience, steps: Steps, target: bool = False) -> list[Tensor]:
         """Return the output layer's input (N, E) in each critic, or in each target network."""
@@ -273,16 +256,6 @@ class CriticEnsemble:
         for copied, weights in zip(self.targets, state["targets"], strict=True):
             copied.load_state_dict(weights)
         self.optimizer.load_state_dict(state["optimizer"])
-
-
-def state_of_run(folder: str) -> dict[str, Any]:
-    """Load the algorithm state of another run with critics, for `critics_from`."""
-    state, _ = load_state(Path(folder))
-    found: dict[str, Any] = state["model"].get("algorithm", {}) if state else {}
-    if not found.get("critics"):
-        todo = "name the folder of such a run, e.g. runs/sac_bleu"
-        raise UserError("there is no run with critics in this folder", f"[model] critics_from: {folder}", todo)
-    return found
 
 
 @torch.no_grad()

@@ -3,8 +3,8 @@
 import dataclasses
 from typing import NamedTuple
 
-from pysimt_sac.engine.config.options import option
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.options import option
 
 ALONE, WITH_ACTOR = "critics alone", "actor and critics"  # stages
 
@@ -50,7 +50,6 @@ class CriticOptions:
     )
     critic_gclip: float = option(5.0, "clip the critics' gradient at this norm", above=0)
     critic_init: str = option("actor", "where the critics' embeddings and decoder start", choices=("actor", "random"))
-    critics_from: str = option("", "folder of a run whose critics to start from, such as one that stopped at the gate")
     critic_pretrain_epochs: int = option(5, "epochs in which the critics learn alone", minimum=0)
     critic_pretrain_lr: float = option(0.001, "the critics' learning rate while they learn alone", above=0)
     critic_pretrain_target: str = option("mc", "the critics' targets while they learn alone", choices=("mc", "td"))

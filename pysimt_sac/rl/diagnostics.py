@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.data.vocabulary import EOS, PAD
+from pysimt_sac.core.actor import Actor
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import EOS, PAD
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.actor import Actor, PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticEnsemble, monte_carlo_returns
 from pysimt_sac.rl.critic_options import WITH_ACTOR
+from pysimt_sac.rl.policy import PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import Steps
 from pysimt_sac.rl.setup import Setup
 
 EXPLAINED = 0.3  # minimum explained variance

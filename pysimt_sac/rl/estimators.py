@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.engine.config.options import option
-from pysimt_sac.engine.distributed import world
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.options import option
+from pysimt_sac.core.policy import entropy
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.policy import entropy
 
 
 @dataclasses.dataclass(frozen=True)

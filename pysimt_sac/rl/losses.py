@@ -11,9 +11,9 @@ If a batch is sharded over several ranks, a loss is this rank's share of the mea
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.distributed import world
-from pysimt_sac.rl.policy import Support
-from pysimt_sac.rl.rollout import Steps
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.policy import Support
+from pysimt_sac.core.steps import Steps
 
 # Critics
 

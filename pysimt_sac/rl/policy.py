@@ -1,59 +1,69 @@
-"""The policy and its support: the words that expectations sum over, and their log pi."""
+"""The policy at the steps of an experience, and helpers for encoded sources."""
 
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.data.vocabulary import EOS, PAD
-
-IMPOSSIBLE = -1e4  # log-probability of a word that is never chosen; unlike -inf, 0 times it is 0, not NaN
-
-
-class Support(NamedTuple):
-    """The words that the expectations of a step sum over; entries that are not valid do not count."""
-
-    words_NK: Tensor
-    valid_NK: Tensor
+from pysimt_sac.core.actor import Actor, Encoded
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.policy import Support
+from pysimt_sac.core.steps import Steps
 
 
-def full_policy(log_p_NV: Tensor) -> Tensor:
-    """Return log pi(a|s): the model's distribution renormalised without `<pad>` and `<bos>`."""
-    never_V = torch.arange(log_p_NV.size(1), device=log_p_NV.device) < EOS  # `<pad>` and `<bos>` come before it
-    return log_p_NV.masked_fill(never_V, IMPOSSIBLE).log_softmax(-1)
+class PolicyAtSteps(NamedTuple):
+    """The policy at every real step of an experience: log pi (N, A) over a support, or over all words."""
+
+    steps: Steps
+    taken_N: Tensor
+    log_pi_NA: Tensor
+    support: Support | None
+
+    def states(self, undecided: bool) -> tuple[Tensor, Support | None]:
+        """Return the indices (N) of all states and their support.
+
+        undecided: only those of states with more than one word, unless there are none.
+        """
+        every_N = torch.arange(len(self.steps), device=self.taken_N.device)
+        if not undecided or self.support is None:
+            return every_N, self.support
+        rows_N = every_N[self.support.valid_NK.sum(1) > 1]
+        if world.global_count(len(rows_N)) == 0:
+            # The mean over no states would be NaN; over states with a single word it has no gradient.
+            return every_N, self.support
+        return rows_N, Support(*(part[rows_N] for part in self.support))
 
 
-def find_support(scores_NV: Tensor, taken: Tensor, k: int, least: float = 0.0) -> Support:
-    """Return the k likeliest words of every step, by log-probabilities or logits, and the taken ones.
-
-    taken: one word per step (N), or several (N, M), where `<pad>` is no word. least: leave out words less likely than
-    this, unless taken. Q of words that are hardly ever sampled is untrained: a sum over many adds up its errors.
-    """
-    choices_NV = scores_NV.detach()[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
-    scores_NK, places_NK = choices_NV.topk(min(k, choices_NV.size(1)), dim=-1)
-    words_NK, taken_NM = places_NK + EOS, taken.view(len(taken), -1)
-    valid_NK = torch.ones_like(words_NK, dtype=torch.bool)
-    if least > 0:
-        valid_NK = (scores_NK - choices_NV.logsumexp(-1, keepdim=True)).exp() >= least
-    for word_N in taken_NM.unbind(1):  # each gets its own entry, unless it is among the likeliest
-        word_N1, is_word_N1 = word_N.unsqueeze(1), word_N.ne(PAD).unsqueeze(1)
-        same_NK = (words_NK == word_N1) & is_word_N1
-        first_NK = same_NK & (same_NK.cumsum(1) == 1)  # one entry counts, even if the word was taken twice
-        valid_NK = torch.cat((valid_NK | first_NK, is_word_N1 & ~same_NK.any(1, keepdim=True)), 1)
-        words_NK = torch.cat((words_NK, word_N1), 1)
-    return Support(words_NK, valid_NK)
+def select_encoded(encoded: Encoded, columns: Tensor) -> Encoded:
+    """Select sentences of an encoded batch; a sentence may be selected repeatedly."""
+    return {
+        name: (states.index_select(1, columns), None if mask is None else mask.index_select(1, columns))
+        for name, (states, mask) in encoded.items()
+    }
 
 
-def policy_on_support(scores_NK: Tensor, support: Support) -> Tensor:
-    """Return log pi(a|s) (N, K) from log-probabilities or logits of the support's words, renormalised over them."""
-    return scores_NK.masked_fill(~support.valid_NK, IMPOSSIBLE).log_softmax(-1)
+def repeat_encoded(encoded: Encoded, times: int) -> Encoded:
+    """Repeat every sentence; the copies are adjacent."""
+    if times == 1:
+        return encoded
+    states = next(iter(encoded.values()))[0]
+    return select_encoded(encoded, torch.arange(states.size(1), device=states.device).repeat_interleave(times))
 
 
-def restricted_policy(log_p_NV: Tensor, support: Support) -> Tensor:
-    """Like `policy_on_support`, from the log-probabilities of all words."""
-    return policy_on_support(log_p_NV.gather(1, support.words_NK), support)
+def mean_state(encoded: Encoded) -> Tensor:
+    """Return the source as a bag: the mean of its encoder states (B, C), detached."""
+    states_SBC, mask_SB = next(iter(encoded.values()))
+    states_SBC = states_SBC.detach()
+    if mask_SB is None:
+        return states_SBC.mean(0)
+    weights_SB1 = mask_SB.to(states_SBC.dtype).unsqueeze(-1)
+    return (states_SBC * weights_SB1).sum(0) / weights_SB1.sum(0)
 
 
-def entropy(log_pi_NA: Tensor) -> Tensor:
-    """Return H(pi(.|s)) = - sum_a pi(a|s) log pi(a|s), in nats, (N)."""
-    return -(log_pi_NA.exp() * log_pi_NA).sum(-1)
+def policy_at_steps(
+    actor: Actor, encoded: Encoded, words_TB: Tensor, lengths_B: Tensor, k: int, least: float
+) -> PolicyAtSteps:
+    """Return the policy at every step of given hypotheses; k and least: see `rl.policy.find_support`."""
+    steps = Steps.of(lengths_B, words_TB.device)
+    taken_N = steps.flatten(words_TB[1:])
+    return PolicyAtSteps(steps, taken_N, *actor.policy(encoded, words_TB, steps, taken_N, k, least))

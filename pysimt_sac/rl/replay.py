@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.data.vocabulary import PAD
-from pysimt_sac.engine.distributed import world
-from pysimt_sac.rl.policy import Support
-from pysimt_sac.rl.rollout import Steps
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.policy import Support
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import PAD
 
 STORED_AS = {torch.int64: torch.int32, torch.float64: torch.float32}  # vocabularies are far smaller than 2^31
 IN_USE = {torch.int32: torch.int64}

@@ -6,17 +6,16 @@ cannot enter a mean, and no loss needs a mask; `Steps` maps each step to the nex
 """
 
 import functools
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
-from pysimt_sac.engine.decoding.search import draw_words
-from pysimt_sac.engine.distributed import world
-from pysimt_sac.engine.network.stepper import Stepper
+from pysimt_sac.core.actor import Stepper
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.policy import draw_words
+from pysimt_sac.core.vocabulary import BOS, EOS, PAD
 
 
 class Rollout(NamedTuple):
@@ -27,61 +26,6 @@ class Rollout(NamedTuple):
 
     words_TB: Tensor
     lengths_B: Tensor
-
-
-@dataclass(frozen=True)
-class Steps:
-    """The real steps of a batch of sequences `<bos> ... <eos>`; shape: T steps of the longest, B sentences.
-
-    positions_N: position of each step in a flattened (T, B) array. next_N: index in the flat order of the sentence's
-    next step, or N after the last. ends_N: whether the step is its sentence's last. times_N: time, 0 for the first
-    step. sentences_N: sentence of the step.
-    """
-
-    shape: tuple[int, int]
-    positions_N: Tensor
-    next_N: Tensor
-    ends_N: Tensor
-    times_N: Tensor
-    sentences_N: Tensor
-
-    @classmethod
-    def of(cls, lengths_B: Tensor, device: torch.device | str = "cpu") -> "Steps":
-        """Build from the sequences' lengths, including `<bos>`, in host memory; everything is computed there."""
-        n_steps_B = lengths_B - 1
-        longest = int(n_steps_B.max())
-        real_TB = torch.arange(longest + 1).unsqueeze(1) < n_steps_B  # one more row, so that a next always exists
-        positions_N = real_TB.flatten().nonzero().squeeze(1)
-        number_TB = real_TB.flatten().cumsum(0).view_as(real_TB) - 1
-        number_TB[~real_TB] = len(positions_N)
-        next_N = number_TB.flatten()[positions_N + len(lengths_B)]
-        parts = (positions_N, next_N, next_N == len(positions_N), positions_N // len(lengths_B))
-        moved = (part.to(device, non_blocking=True) for part in (*parts, positions_N % len(lengths_B)))
-        return cls((longest, len(lengths_B)), *moved)
-
-    def __len__(self) -> int:
-        return len(self.positions_N)
-
-    def flatten(self, values_TB: Tensor) -> Tensor:
-        """Return the real steps of a padded array."""
-        return values_TB.flatten(0, 1).index_select(0, self.positions_N)
-
-    def pad(self, values_N: Tensor) -> Tensor:
-        """Return the padded array (T, B), zero where there is no step."""
-        padded = values_N.new_zeros(self.shape[0] * self.shape[1])
-        return padded.index_copy(0, self.positions_N, values_N).view(self.shape)
-
-    def following(self, values_N: Tensor) -> Tensor:
-        """Return, for every step, the value of its sentence's next step; zero for the last."""
-        return torch.cat((values_N, values_N.new_zeros(1))).index_select(0, self.next_N)
-
-    def rows_of(self, positions_M: Tensor) -> Tensor:
-        """Return the indices in the flat order of positions in a flattened (T, B) array."""
-        return torch.searchsorted(self.positions_N, positions_M)
-
-    def of_sentences(self, values_B: Tensor) -> Tensor:
-        """Return, for every step, the value of its sentence."""
-        return values_B.index_select(0, self.sentences_N)
 
 
 class Trace:

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from pysimt_sac.engine.config.options import option, read_section
-from pysimt_sac.engine.data.filters import FilterChain
-from pysimt_sac.rl.actor import Actor
+from pysimt_sac.core.actor import Actor
+from pysimt_sac.core.filters import FilterChain
+from pysimt_sac.core.options import option, read_section
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ import torch
 
 import pysimt_sac
 from pysimt_sac import UserError
-from pysimt_sac.engine.checkpoint import load_checkpoint
-from pysimt_sac.files import read_lines
+from pysimt_sac.core.files import read_lines
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
 from tests.corpora.conftest import SENTENCES
 
 

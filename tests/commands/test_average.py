@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pysimt_sac.cli import main, main_sac
-from pysimt_sac.engine.checkpoint import load_checkpoint
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
 from tests.conftest import make_toy
 
 

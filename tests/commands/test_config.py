@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.engine.config.parser import check_config, read_config
-from pysimt_sac.engine.config.ready import ready_configs
+from pysimt_sac.hosts.engine.config.parser import check_config, read_config
+from pysimt_sac.hosts.engine.config.ready import ready_configs
 
 BASE = """\
 [vars]

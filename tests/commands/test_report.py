@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.report.input import ReportRequest, training_words
 from pysimt_sac.evaluation.report.run_folder import RunFolder, SplitFiles, read_run
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.engine.config.parser import option_classes, read_config
-from pysimt_sac.engine.config.ready import ready_configs
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.engine.config.values import plain
+from pysimt_sac.core.registry import MODELS
+from pysimt_sac.hosts.engine.config.parser import option_classes, read_config
+from pysimt_sac.hosts.engine.config.ready import ready_configs
+from pysimt_sac.hosts.engine.config.values import plain
 from tests.commands.json_schema import problems
 
 
@@ -87,7 +87,7 @@ def test_a_file_adds_what_is_its_own(toy, capsys):
     path = toy.folder / "gift.py"
     path.write_text(
         "import dataclasses\n"
-        "from pysimt_sac.engine.config.options import option\n"
+        "from pysimt_sac.core.options import option\n"
         "from pysimt_sac.rewards import reward\n"
         "@dataclasses.dataclass(frozen=True)\n"
         "class Options:\n"

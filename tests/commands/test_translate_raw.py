@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.engine.checkpoint import load_checkpoint
-from pysimt_sac.files import read_lines
+from pysimt_sac.core.files import read_lines
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
 from tests.corpora.conftest import SENTENCES
 
 SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[3] / "shared")
@@ -249,9 +249,9 @@ def test_what_translating_imports(plain_corpus):
 @pytest.mark.skipif(not (SHARED / "checkpoints").is_dir(), reason="the research data is not here")
 def test_multi30k_as_published_has_the_bleu_of_the_prepared_way(tmp_path, pysimt):
     """The first 200 sentences of test_2016_flickr; the plain translation is prepared again to be scored."""
+    from pysimt_sac.core.filters import FilterChain
+    from pysimt_sac.core.metrics import METRICS
     from pysimt_sac.corpora.tokenisation import Style, Tokeniser
-    from pysimt_sac.engine.data.filters import FilterChain
-    from pysimt_sac.engine.metrics import METRICS
 
     paper, split = SHARED / "data/multi30k/paper/en-de", "test_2016_flickr"
     for name in ("bpe.model", "bpe.vocab.de"):

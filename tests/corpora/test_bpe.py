@@ -2,9 +2,9 @@
 
 import pytest
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import read_lines
 from pysimt_sac.corpora.bpe import Segmenter, learn_codes, read_codes, read_units, write_units
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import read_lines
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import tarfile
 
 import pytest
 
+from pysimt_sac.core.files import read_lines
 from pysimt_sac.corpora.iwslt14 import Iwslt14Settings, assign_splits, is_kept
-from pysimt_sac.files import read_lines
 
 LONG = " ".join(["wort"] * 60)
 

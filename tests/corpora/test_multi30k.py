@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pysimt_sac.files import read_lines
+from pysimt_sac.core.files import read_lines
 
 SMALL = ("--bpe-merges", "60")
 

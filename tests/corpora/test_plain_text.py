@@ -5,16 +5,16 @@ import json
 
 import pytest
 
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.corpora.plain_text import PlainSide
 from pysimt_sac.corpora.segmentation import kind_of_model
-from pysimt_sac.engine.data.text_preparation import (
+from pysimt_sac.hosts.engine.data.text_preparation import (
     Segmentation,
     SidePreparation,
     TextPreparation,
     preparation_of_folder,
     preparation_of_training,
 )
-from pysimt_sac.errors import UserError
 
 CODES = "#version: 0.2\nl o\nlo w</w>\nlo w"
 BPE = Segmentation("bpe", CODES, "low 5\nlow@@ 1\nlo@@ 2\nw@@ 2\ne@@ 2\nr 2", 2)

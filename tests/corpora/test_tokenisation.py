@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
+from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.corpora.tokenisation import Style, Tokeniser
-from pysimt_sac.engine.data.filters import FilterChain
 
 SPLIT, WHOLE = Style(split_hyphens=True), Style(split_hyphens=False)
 

@@ -3,8 +3,8 @@
 import os
 import signal
 
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.engine.network.nmt import SimultaneousNMT
+from pysimt_sac.core.registry import MODELS
+from pysimt_sac.hosts.engine.nmt import SimultaneousNMT
 
 
 @MODELS.register("DyingNMT")

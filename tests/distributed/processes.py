@@ -91,7 +91,7 @@ def run(size: int, folder: Path, *words) -> None:
 
 def call(size: int, folder: Path, function) -> list[Any]:
     """What a function returns in each of several processes that have found each other."""
-    from pysimt_sac.engine.distributed import world
+    from pysimt_sac.core.distributed import world
 
     def action(rank):
         with world.joined():

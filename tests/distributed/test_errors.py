@@ -23,8 +23,8 @@ def test_a_mistake_is_told_once_and_leaves_nothing(toy):
 
 
 def test_a_locked_folder_is_told_once(toy):
-    from pysimt_sac.engine.config.parser import read_config
-    from pysimt_sac.engine.training.runs import open_run
+    from pysimt_sac.hosts.engine.config.parser import read_config
+    from pysimt_sac.hosts.engine.training.runs import open_run
 
     with open_run(read_config(toy.config, [])):
         line = error_of(2, toy.folder / "out", "train", "-C", toy.config)

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from pysimt_sac.engine.data.corpus import Batch
-from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import EOS
 from pysimt_sac.rl.critic import TargetNetwork
-from pysimt_sac.rl.rollout import Steps
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import engine_actor, protocol_actor, rollout
 
 DEEP = {"out_logic": "deep", "tied_emb": "2way", "n_encoders": 2, "att_bottleneck": "hid"}

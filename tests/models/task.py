@@ -12,14 +12,14 @@ from pathlib import Path
 import torch
 
 from pysimt_sac import models  # noqa: F401 - registers the models
-from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.config.parser import Options
-from pysimt_sac.engine.config.registry import MODELS
-from pysimt_sac.engine.data.corpus import Text
-from pysimt_sac.engine.data.vocabulary import SPECIAL_TOKENS, Vocabulary
-from pysimt_sac.engine.decoding.greedy import greedy_search
-from pysimt_sac.engine.training.optim import Optimizer
-from pysimt_sac.hosts.embedded import model_class
+from pysimt_sac.core.registry import MODELS
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.vocabulary import SPECIAL_TOKENS, Vocabulary
+from pysimt_sac.hosts.engine.config.parser import Options
+from pysimt_sac.hosts.engine.data.corpus import Text
+from pysimt_sac.hosts.engine.decoding.greedy import greedy_search
+from pysimt_sac.hosts.engine.shell import model_class
+from pysimt_sac.hosts.engine.training.optim import Optimizer
 
 SIZES = {"emb_dim": 12, "enc_dim": 12, "dec_dim": 24, "out_logic": "deep", "direction": "src:Text -> trg:Text"}
 REWARD = {"reward": "late", "reward_modules": (str(Path(__file__).with_name("task_reward.py")),), "reward_scale": 1.0}

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
-from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.core.vocabulary import EOS
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_state
 from pysimt_sac.models.mrt import unique_columns
 from pysimt_sac.rl import losses
 from tests.models import task

@@ -5,9 +5,9 @@ import sys
 import pytest
 import torch
 
-from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.training.gradients import gather_gradients
-from pysimt_sac.engine.training.optim import Optimizer
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.hosts.engine.training.gradients import gather_gradients
+from pysimt_sac.hosts.engine.training.optim import Optimizer
 from tests.models.pretended_device import PRETENDED, Elsewhere, Pretending, waits
 from tests.models.task import Board, make_model
 

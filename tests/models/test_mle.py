@@ -2,10 +2,10 @@
 
 import torch
 
-from pysimt_sac.engine.checkpoint import load_state
-from pysimt_sac.hosts.embedded import model_class
+from pysimt_sac.hosts.engine.checkpoint import load_state
+from pysimt_sac.hosts.engine.shell import model_class
 from pysimt_sac.models import MLE
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.models.runs import points, train
 from tests.models.task import Board
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from tests.models import task
 
 

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from pysimt_sac.engine.data.vocabulary import BOS, EOS
-from pysimt_sac.hosts.embedded import EngineActor, model_class
+from pysimt_sac.core.policy import full_policy
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import BOS, EOS
+from pysimt_sac.hosts.engine.actor import EngineActor
+from pysimt_sac.hosts.engine.shell import model_class
 from pysimt_sac.models import REINFORCE
 from pysimt_sac.rewards import reward
-from pysimt_sac.rl.actor import select_encoded
-from pysimt_sac.rl.policy import full_policy
-from pysimt_sac.rl.rollout import Steps
-from tests.engine.tiny import tiny_batch, tiny_model
+from pysimt_sac.rl.policy import select_encoded
+from tests.hosts.engine.tiny import tiny_batch, tiny_model
 from tests.models.task import Board
 
 SOURCES, REFERENCES = ["w0 w1", "w1"], ["w1", "w0 w0"]

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from pysimt_sac.cli import main
-from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
-from tests.engine.dying_runs import die_in_update, fork_training
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_state
+from tests.hosts.engine.dying_runs import die_in_update, fork_training
 from tests.models import task
 from tests.models.runs import equal, lines, points, train, train_actor
 
@@ -94,32 +94,6 @@ def test_metrics_are_those_of_the_last_update_alone():
     assert list(fresh.session.algorithm.metrics) == orders[1]
 
 
-def test_critics_can_be_taken_from_another_run(actor):
-    toy, changes = actor
-    folder = train(toy, "critics", changes, "train.max_epochs:1")
-    expected = load_state(folder)[0]["model"]["algorithm"]["critics"]["critics"]
-    more = ["model.critic_pretrain_epochs:0", f"model.critics_from:{folder}", "train.max_iterations:1"]
-    more.append("model.critic_lr:1e-30")  # so that they are still what they were after the update
-    found = load_state(train(toy, "joint", changes, *more))[0]["model"]["algorithm"]["critics"]["critics"]
-    assert equal(expected, found)
-    one = load_state(train(toy, "one", changes, *more, "model.n_critics:1"))[0]["model"]["algorithm"]["critics"]
-    assert equal(expected[:1], one["critics"])
-
-
-def test_the_fitted_weight_comes_with_the_critics_of_another_run(actor):
-    toy, changes = actor
-    changes = [*changes, "model.branch_states:2", "model.known_reward:True", "model.critic_target:mc"]
-    folder = train(toy, "branching", changes, "train.max_epochs:1")
-    weight = load_state(folder)[0]["model"]["algorithm"]["future_weight"]
-    assert weight["variance"] > 0
-    more = ["model.critic_pretrain_epochs:0", f"model.critics_from:{folder}", "train.max_iterations:1"]
-    more += ["model.health_freq:1", "model.gate_sentences:0"]
-    found = points(train(toy, "joint", changes, *more), "rl_critic_weight")
-    fitted = float(weight["covariance"] / weight["variance"])
-    assert found[1] == pytest.approx(min(1.0, max(0.0, fitted)), abs=0.1)
-    assert found[1] > 0
-
-
 def test_the_target_entropy_is_the_pretrained_actors_however_many_updates_a_batch_has():
     model, corpus = task.make_model("SACNMT", 1, alpha="auto", updates_per_batch=2, critic_pretrain_epochs=1)
     model.register_tensorboard(task.Board())
@@ -130,13 +104,6 @@ def test_the_target_entropy_is_the_pretrained_actors_however_many_updates_a_batc
     for update in (2, 3):
         model(batch, uctr=update, ectr=2)
     assert float(algorithm.temperature.target) == before
-
-
-def test_critics_that_are_not_there_are_asked_for(actor, pysimt):
-    toy, changes = actor
-    outcome = pysimt("train", "-C", toy.config, *changes, f"model.critics_from:{toy.folder}")
-    assert outcome.status == 2
-    assert "there is no run with critics in this folder" in outcome.error
 
 
 @pytest.mark.parametrize("model_type", ["SACNMT", "ACNMT", "ERACNMT"])

@@ -5,13 +5,13 @@ import dataclasses
 import pytest
 import torch
 
-from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.core.policy import entropy
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import EOS
 from pysimt_sac.models import SAC
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.branching import policy_at_choices
-from pysimt_sac.rl.policy import entropy
-from pysimt_sac.rl.rollout import Steps
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.models import task
 from tests.models.runs import points, train, train_actor
 from tests.rl.tiny import make_setup

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from pysimt_sac.engine.checkpoint import load_checkpoint, load_state
-from pysimt_sac.engine.data.corpus import Text
+from pysimt_sac.core.policy import Support, full_policy
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_state
+from pysimt_sac.hosts.engine.data.corpus import Text
 from pysimt_sac.models.sac_unsup import aligned_steps, mean_of_others, oracle_q, reference_words
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.policy import Support, full_policy
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import Steps
 from tests.models import task
 from tests.models.runs import equal, points, train, train_actor
 

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 import torch
 
-from pysimt_sac.engine.data.vocabulary import EOS, PAD
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import EOS, PAD
 from pysimt_sac.models import SAC
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import Steps
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import make_setup
 
 AMOUNT, GAMMA, TAU = 5, 0.9, 0.25

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from pysimt_sac.engine.checkpoint import load_state
-from pysimt_sac.engine.data.vocabulary import BOS, EOS
-from pysimt_sac.hosts.embedded import EngineActor
+from pysimt_sac.core.policy import full_policy
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import BOS, EOS
+from pysimt_sac.hosts.engine.actor import EngineActor
+from pysimt_sac.hosts.engine.checkpoint import load_state
 from pysimt_sac.models import Vine
-from pysimt_sac.rl.actor import select_encoded
-from pysimt_sac.rl.policy import full_policy
-from pysimt_sac.rl.rollout import Steps
-from tests.engine.tiny import tiny_batch
+from pysimt_sac.rl.policy import select_encoded
+from tests.hosts.engine.tiny import tiny_batch
 from tests.models import task
 from tests.models.runs import equal, points, train, train_actor
 from tests.models.test_reinforce_gradient import (

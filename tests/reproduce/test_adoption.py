@@ -5,10 +5,10 @@ import shutil
 import pytest
 
 import pysimt_sac.models  # noqa: F401 - registers the algorithms
-from pysimt_sac.engine.checkpoint import load_state
-from pysimt_sac.engine.config.options import TrainOptions
-from pysimt_sac.engine.config.parser import check_config, read_config
-from pysimt_sac.engine.training.progress import Progress
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.hosts.engine.checkpoint import load_state
+from pysimt_sac.hosts.engine.config.parser import check_config, read_config
+from pysimt_sac.hosts.engine.training.progress import Progress
 from pysimt_sac.reproduce import adoption
 from pysimt_sac.reproduce.adoption import Adoption, ends_there
 from pysimt_sac.reproduce.plan import Estimator, describe

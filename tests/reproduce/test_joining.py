@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.reproduce.joining import join, metric_lists
 from pysimt_sac.reproduce.results import read_results
 from pysimt_sac.reproduce.tables import tables_page

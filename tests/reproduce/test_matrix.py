@@ -3,8 +3,8 @@
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.engine.config.ready import ready_folder
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.hosts.engine.config.ready import ready_folder
 from pysimt_sac.reproduce.corpus import Corpus, Places, Preparation, Request
 from pysimt_sac.reproduce.matrix import choose_systems, find_matrix, read_matrix, ready_matrices
 from pysimt_sac.reproduce.steps import plan_work

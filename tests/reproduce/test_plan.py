@@ -3,7 +3,7 @@
 import json
 from types import SimpleNamespace
 
-from pysimt_sac.engine.training.pace import in_words
+from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.matrix import read_matrix
 from pysimt_sac.reproduce.plan import Estimator, describe, describe_progress, makespan
 from pysimt_sac.reproduce.runner import Running

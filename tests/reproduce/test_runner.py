@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.reproduce.orphans import VARIABLE
 from pysimt_sac.reproduce.runner import Runner, own_folder, reason_of
 from pysimt_sac.reproduce.stamps import Stamps

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pysimt_sac.engine.config.ready import ready_folder
+from pysimt_sac.hosts.engine.config.ready import ready_folder
 from pysimt_sac.reproduce.corpus import Corpus, Places, Preparation, Request
 from pysimt_sac.reproduce.matrix import find_matrix, read_matrix
 from pysimt_sac.reproduce.scoring import Scorer

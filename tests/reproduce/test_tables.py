@@ -6,7 +6,7 @@ import json
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.reproduce.results import read_results, update_of
 from pysimt_sac.reproduce.results_page import results_page
 from pysimt_sac.reproduce.tables import spread, tables_page, title_of

@@ -1,6 +1,6 @@
 import pytest
 
-from pysimt_sac.engine.config.registry import REWARDS
+from pysimt_sac.core.registry import REWARDS
 
 
 @pytest.fixture

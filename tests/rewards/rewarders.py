@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pysimt_sac.engine.config.options import read_section
-from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.core.filters import FilterChain
+from pysimt_sac.core.options import read_section
 from pysimt_sac.rewards import Rewarder
 
 

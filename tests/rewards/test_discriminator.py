@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.rewards import RolloutTensors, Translations
 from pysimt_sac.rewards.choices import ChoiceCounts
 from pysimt_sac.rewards.discriminator import UnsupervisedOptions, UnsupervisedReward, certainty, label_reward

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from pysimt_sac.engine.config.options import defaults, option, read_section
-from pysimt_sac.engine.config.registry import REWARDS
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.options import defaults, option, read_section
+from pysimt_sac.core.registry import REWARDS
 from pysimt_sac.rewards import REWARD_OPTIONS, RewardOptions, Translations, by_step, permute, reward
 from pysimt_sac.rewards.base import parse_mixture
 from tests.rewards.random_texts import random_translations

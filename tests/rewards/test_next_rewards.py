@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.rewards import Translations, reward
 from pysimt_sac.rewards.bleu import BleuOptions, BleuReward
 from tests.rewards.random_texts import PIECES, words_of

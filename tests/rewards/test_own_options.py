@@ -4,14 +4,14 @@ import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.cli import main_sac
-from pysimt_sac.engine.config import registry as registries
-from pysimt_sac.engine.config.registry import MODELS, REWARDS
-from pysimt_sac.hosts import embedded  # noqa: F401 - registers the plain model
+from pysimt_sac.core import registry as registries
+from pysimt_sac.core.registry import MODELS, REWARDS
+from pysimt_sac.hosts.engine import shell as embedded  # noqa: F401 - registers the plain model
 from tests.models.runs import points
 
 REWARD = """\
 import dataclasses
-from pysimt_sac.engine.config.options import option
+from pysimt_sac.core.options import option
 from pysimt_sac.rewards import reward
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Gift:
 """
 ALGORITHM = """\
 import dataclasses
-from pysimt_sac.engine.config.options import option
+from pysimt_sac.core.options import option
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.setup import ActorOptions
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from pysimt_sac.engine.config.registry import REWARDS
-from pysimt_sac.engine.data.filters import FilterChain
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.filters import FilterChain
+from pysimt_sac.core.registry import REWARDS
 from pysimt_sac.rewards import SourceTexts, Translations, reward
 from pysimt_sac.rl.branching import BranchOptions, collect_branched
 from pysimt_sac.rl.collector import Collector
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rewards.random_texts import random_translations
 from tests.rewards.rewarders import make_rewarder
 from tests.rl.tiny import make_setup

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import CHRF, TER
 
-from pysimt_sac.engine.data.filters import FilterChain
+from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.rewards import Translations, reward
 from tests.rewards.random_texts import PIECES, random_translations, words_of
 from tests.rewards.rewarders import make_rewarder

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from pysimt_sac.engine.network import output
-from pysimt_sac.rl.actor import mean_state, policy_at_steps, repeat_encoded, select_encoded
-from pysimt_sac.rl.policy import entropy, full_policy
-from pysimt_sac.rl.rollout import Steps, roll_out
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from pysimt_sac.core.policy import entropy, full_policy
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.network import output
+from pysimt_sac.rl.policy import mean_state, policy_at_steps, repeat_encoded, select_encoded
+from pysimt_sac.rl.rollout import roll_out
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import engine_actor, protocol_actor, rollout
 
 SENTENCES = torch.tensor([0, 0, 1, 2, 2, 2, 3])

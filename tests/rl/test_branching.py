@@ -3,16 +3,17 @@
 import pytest
 import torch
 
-from pysimt_sac.engine.data.vocabulary import EOS, PAD, SPECIAL_TOKENS
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import EOS, PAD, SPECIAL_TOKENS
 from pysimt_sac.rewards import Translations, reward
 from pysimt_sac.rl import branching
-from pysimt_sac.rl.actor import policy_at_steps, select_encoded
 from pysimt_sac.rl.branching import BranchOptions, branch_metrics, branch_points, collect_branched, likeliest_words
 from pysimt_sac.rl.collector import Collector, derangement
+from pysimt_sac.rl.policy import policy_at_steps, select_encoded
 from pysimt_sac.rl.replay import Branches
-from pysimt_sac.rl.rollout import Steps, Trace, roll_out, step_limits
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from pysimt_sac.rl.rollout import Trace, roll_out, step_limits
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import ACTORS, make_setup, rollout
 
 AMOUNT, LONGEST = 6, 5

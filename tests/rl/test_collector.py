@@ -5,11 +5,11 @@ import io
 import pytest
 import torch
 
-from pysimt_sac.engine.data.vocabulary import EOS
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.vocabulary import EOS
 from pysimt_sac.rewards import Translations
 from pysimt_sac.rl.collector import RECENT, Collector, derangement
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rewards.rewarders import make_rewarder
 from tests.rl.tiny import engine_actor, make_setup, rollout
 

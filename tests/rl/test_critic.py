@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from pysimt_sac.engine.config.options import ModelOptions
-from pysimt_sac.engine.data.vocabulary import PAD
+from pysimt_sac.core.sections import ModelOptions
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.rl.critic import Critic, TargetNetwork, polyak_update
 from pysimt_sac.rl.losses import critic_loss
-from pysimt_sac.rl.rollout import Steps
-from tests.engine.tiny import tiny_model
+from tests.hosts.engine.tiny import tiny_model
 
 OPTIONS = ModelOptions(
     emb_dim=4, enc_dim=5, dec_dim=6, out_logic="deep", dropout_emb=0.5, dropout_ctx=0.5, dropout_out=0.5

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 import torch
 
-from pysimt_sac.engine.data.vocabulary import EOS
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import EOS
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic_options import CriticOptions
 from pysimt_sac.rl.diagnostics import Gate, GateReport, Ranking, gate_lines, random_states
-from pysimt_sac.rl.rollout import Steps
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import engine_actor, make_setup
 
 # The gate

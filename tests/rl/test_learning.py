@@ -7,12 +7,12 @@ with a preference for A. The best is B; without a look ahead (gamma = 0) it is A
 import pytest
 import torch
 
-from pysimt_sac.engine.data.vocabulary import BOS, EOS
+from pysimt_sac.core.policy import find_support, full_policy, restricted_policy
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import BOS, EOS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.critic import polyak_update
-from pysimt_sac.rl.policy import find_support, full_policy, restricted_policy
 from pysimt_sac.rl.replay import Experience, ReplayBuffer
-from pysimt_sac.rl.rollout import Steps
 
 A, B, VOCABULARY = 4, 5, 6
 ALPHA, BATCH = 0.05, 16

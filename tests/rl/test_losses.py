@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+from pysimt_sac.core.policy import Support, find_support, full_policy, restricted_policy
+from pysimt_sac.core.steps import Steps
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.policy import Support, find_support, full_policy, restricted_policy
-from pysimt_sac.rl.rollout import Steps
 
 LOG = math.log
 PI = torch.tensor([[0.5, 0.25, 0.25], [0.8, 0.1, 0.1]])

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from pysimt_sac.rl.policy import entropy, find_support, full_policy, policy_on_support, restricted_policy
+from pysimt_sac.core.policy import entropy, find_support, full_policy, policy_on_support, restricted_policy
 
 LOG = math.log
 

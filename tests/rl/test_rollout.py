@@ -5,15 +5,16 @@ import math
 import pytest
 import torch
 
-from pysimt_sac.engine.data.vocabulary import BOS, EOS, PAD
-from pysimt_sac.engine.decoding.greedy import greedy_search
-from pysimt_sac.engine.network.nmt import real_positions
-from pysimt_sac.engine.network.stepper import EngineStepper
-from pysimt_sac.hosts.pysimt_stepper import PysimtStepper
-from pysimt_sac.rl.actor import select_encoded
-from pysimt_sac.rl.policy import full_policy
-from pysimt_sac.rl.rollout import Steps, Trace, repeat_batch, roll_out, step_limits
-from tests.engine.tiny import tiny_batch, tiny_model, tiny_sentences
+from pysimt_sac.core.policy import full_policy
+from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import BOS, EOS, PAD
+from pysimt_sac.hosts.engine.decoding.greedy import greedy_search
+from pysimt_sac.hosts.engine.nmt import real_positions
+from pysimt_sac.hosts.pysimt.stepper import PysimtStepper
+from pysimt_sac.network.stepper import RecurrentStepper
+from pysimt_sac.rl.policy import select_encoded
+from pysimt_sac.rl.rollout import Trace, repeat_batch, roll_out, step_limits
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import ACTORS, ProtocolDecoder, engine_actor, rollout
 
 # Steps: <bos> a <eos> | <bos> a b <eos> | <bos> <eos>: two, three and one steps
@@ -101,7 +102,7 @@ def test_scoring_again_in_one_pass_gives_the_probabilities_that_were_drawn_from(
     actor = ACTORS[kind](model)
     encoded = actor.encode(batch)
     recorder = Recorder(
-        EngineStepper(model.dec, encoded) if kind == "engine" else PysimtStepper(ProtocolDecoder(model.dec), encoded)
+        RecurrentStepper(model.dec, encoded) if kind == "engine" else PysimtStepper(ProtocolDecoder(model.dec), encoded)
     )
     found = roll_out(recorder, LIMITS, generator())
     assert torch.equal(found.words_TB, roll(model, batch).words_TB)

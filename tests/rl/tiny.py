@@ -3,10 +3,11 @@
 import torch
 from torch import nn
 
-from pysimt_sac.engine.config.options import ModelOptions, defaults
-from pysimt_sac.engine.data.filters import FilterChain
-from pysimt_sac.hosts.embedded import EngineActor
-from pysimt_sac.hosts.pysimt_actor import PysimtActor
+from pysimt_sac.core.filters import FilterChain
+from pysimt_sac.core.options import defaults
+from pysimt_sac.core.sections import ModelOptions
+from pysimt_sac.hosts.engine.actor import EngineActor
+from pysimt_sac.hosts.pysimt.actor import PysimtActor
 from pysimt_sac.rl.rollout import roll_out
 from pysimt_sac.rl.setup import Setup
 

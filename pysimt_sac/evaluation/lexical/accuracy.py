@@ -22,11 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import read_lines
 from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System, compare_statistics
 from pysimt_sac.evaluation.scoring.metrics import FloatArray, Hypotheses, ratio
 from pysimt_sac.evaluation.scoring.significance import Resampling
-from pysimt_sac.files import read_lines
 
 COLUMNS = ("word", "correct", "candidates", "line", "rare")
 CORRECT, MISSING, WRONG = 1, 0, -1

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 
 PAD, BEGIN, END, UNKNOWN = range(4)
 HELD_OUT = 20

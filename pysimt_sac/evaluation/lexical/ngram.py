@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 NAME = "interpolated modified Kneser-Ney"

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.scoring.texts import check_lengths
 
 RARE, OTHER = "rare", "other"

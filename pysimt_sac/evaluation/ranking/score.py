@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import combinations
 from statistics import fmean
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.ranking.sample import GROUPS, RankingItem
 
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import BOM, atomic_write, read_lines, require_file, why
 from pysimt_sac.evaluation.ranking.sample import RankingItem, RankingOptions
 from pysimt_sac.evaluation.ranking.score import Judgement
-from pysimt_sac.files import BOM, atomic_write, read_lines, require_file, why
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # a spreadsheet evaluates cells that begin like this
 NOT_THIS_KEY = "does the sheet belong to this key?"

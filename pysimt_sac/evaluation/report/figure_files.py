@@ -3,7 +3,8 @@
 import math
 from pathlib import Path
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_write
 from pysimt_sac.evaluation.report.figures import (
     COLOURS,
     DASHES,
@@ -18,7 +19,6 @@ from pysimt_sac.evaluation.report.figures import (
     svg,
     tag,
 )
-from pysimt_sac.files import atomic_write
 
 
 def standalone_svg(figure: Figure) -> str:

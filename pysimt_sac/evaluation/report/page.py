@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from importlib import resources
 
-from pysimt_sac.engine.version import full_version
+from pysimt_sac.core.version import full_version
 from pysimt_sac.evaluation.lexical.accuracy import LexicalComparison
 from pysimt_sac.evaluation.lexical.frequency import REFERENCE
 from pysimt_sac.evaluation.report.data import ReportData

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.lexical.accuracy import compare_lexical, read_cases
 from pysimt_sac.evaluation.report.layout import Table, best_cells
 from pysimt_sac.evaluation.report.paper import LOWER_IS_BETTER, Cell, PaperTable

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pysimt_sac.engine.config.parser import parse_direction
-from pysimt_sac.engine.data.filters import FilterChain
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import read_lines
+from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.report.figures import Point
 from pysimt_sac.evaluation.report.run_log import RunLog, read_log
-from pysimt_sac.files import read_lines
+from pysimt_sac.hosts.engine.config.parser import parse_direction
 
 if TYPE_CHECKING:
-    from pysimt_sac.engine.checkpoint import Checkpoint
+    from pysimt_sac.hosts.engine.checkpoint import Checkpoint
 
 OUTPUT_NAME = re.compile(r"(?P<prefix>.*)\.(?P<split>[^.]+)\.(?P<search>gs|beam\d+)(?P<raw>\.raw)?")
 
@@ -110,7 +110,7 @@ def newest_checkpoint(folder: Path) -> Path:
 
 def best_checkpoint(folder: Path, newest: Path) -> Path:
     """Return the checkpoint that `translate` uses, or the newest if there is no best one."""
-    from pysimt_sac.engine.decoding.translation import checkpoint_to_use  # importing torch is slow
+    from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use  # importing torch is slow
 
     try:
         return checkpoint_to_use(folder)
@@ -120,7 +120,7 @@ def best_checkpoint(folder: Path, newest: Path) -> Path:
 
 def load_content(path: Path) -> "Checkpoint":
     """Load a checkpoint."""
-    from pysimt_sac.engine.checkpoint import load_checkpoint
+    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
 
     return load_checkpoint(path)
 
@@ -137,7 +137,7 @@ def written_keys(path: Path) -> frozenset[str]:
 
 def moved_data(options: dict[str, Any], folder: Path, run: Path) -> dict[str, Any]:
     """Return the section `[data]` with the files found below a folder."""
-    from pysimt_sac.engine.data.moved_files import relocated  # importing torch is slow
+    from pysimt_sac.hosts.engine.data.moved_files import relocated  # importing torch is slow
 
     found = {key: files for key, files in relocated(options, folder)["data"].items() if files}
     if not found:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from pysimt_sac.files import read_lines
+from pysimt_sac.core.files import read_lines
 
 STAMP = re.compile(r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d):\d\d (?P<message>.*)")
 WARNING = "Warning: "

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.core.errors import UserError, did_you_mean
+from pysimt_sac.core.files import read_lines
 from pysimt_sac.evaluation.report.paper import SETS
-from pysimt_sac.files import read_lines
 
 SECTIONS = {"multi30k": ("en-fr", "en-de"), "iwslt-multi30k": ("de-en",), "iwslt14": ("de-en",)}
 ONE_TEST_SET = "iwslt14"

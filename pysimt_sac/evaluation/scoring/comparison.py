@@ -18,7 +18,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.scoring.metrics import CorpusMetric, FloatArray, Formula
 from pysimt_sac.evaluation.scoring.scores import by_metric, choose_metrics, collect_statistics
 from pysimt_sac.evaluation.scoring.significance import Resampling, bootstrap_scores, randomisation_p

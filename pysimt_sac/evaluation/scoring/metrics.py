@@ -14,7 +14,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.ter import count_edits
 
 FloatArray = npt.NDArray[np.float64]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.meteor import MeteorMetric, MeteorUnavailableError
 from pysimt_sac.evaluation.scoring.metrics import (
     BleuMetric,

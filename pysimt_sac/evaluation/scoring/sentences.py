@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.metrics import NGRAM_ORDER, BleuMetric, ChrfMetric, FloatArray, Hypotheses, ratio
 
 MEASURES = ("bleu", "chrf")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pysimt_sac.errors import UserError, did_you_mean
+from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.evaluation.scoring.metrics import FloatArray
 
 ScoreFunction = Callable[[FloatArray], FloatArray]

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pysimt_sac.errors import UserError
-from pysimt_sac.files import read_lines
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import read_lines
 
 UNKNOWN = "<unk>"
 MANY_MORE_TYPES = 1.25  # hypotheses usually have fewer types than references

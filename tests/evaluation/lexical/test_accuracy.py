@@ -2,7 +2,7 @@
 
 import pytest
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation import Resampling, System, compare_lexical, lexical_accuracy, read_cases
 from pysimt_sac.evaluation.lexical.accuracy import CORRECT, MISSING, WRONG, Case, find_examples, label_case
 

@@ -5,12 +5,8 @@ from collections import Counter
 
 import pytest
 
-from pysimt_sac.errors import UserError
-from pysimt_sac.evaluation.lexical.frequency import (
-    analyse_frequency,
-    distinct,
-    word_use,
-)
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.evaluation.lexical.frequency import analyse_frequency, distinct, word_use
 from pysimt_sac.evaluation.report.data import frequency_figure
 
 TRAINING = Counter({"the": 100, "dog": 20, "cat": 10, "lynx": 1})

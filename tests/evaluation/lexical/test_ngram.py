@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.corpora.demo import generate
-from pysimt_sac.errors import UserError
 from pysimt_sac.evaluation.lexical.ngram import END, NgramModel, estimate_discounts
 
 

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.ranking.sample import RankingItem, RankingOptions, draw_items
 from pysimt_sac.evaluation.ranking.score import Judgement, score_ranking, sign_test
 from pysimt_sac.evaluation.ranking.sheet import read_judgements, read_key, write_key, write_sheet

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.report.figure_files import save_figure, standalone_svg
 from pysimt_sac.evaluation.report.figures import (
     Axis,

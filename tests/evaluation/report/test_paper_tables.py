@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation import Resampling
 from pysimt_sac.evaluation.report.layout import render
 from pysimt_sac.evaluation.report.paper import paper_tables

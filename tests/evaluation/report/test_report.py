@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.report.curves import curve_figures
 from pysimt_sac.evaluation.report.data import analyse
 from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, gather, name_runs

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.report.run_folder import find_outputs, read_curves, read_run
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation import Resampling, System, choose_metrics, compare_systems
 from pysimt_sac.evaluation.scoring.comparison import compare_statistics
 from pysimt_sac.evaluation.scoring.significance import MULTEVAL

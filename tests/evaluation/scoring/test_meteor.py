@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.scoring import meteor
 from pysimt_sac.evaluation.scoring.meteor import (
     LANGUAGES,

@@ -8,7 +8,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from pysimt_sac.errors import UserError
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.scoring.metrics import BleuMetric, ChrfMetric, LengthMetric, TerMetric
 from pysimt_sac.evaluation.scoring.scores import MetricScore, by_metric, choose_metrics, score_text
 

@@ -1,0 +1,1 @@
+"""What everything stands on: the actor protocol, batches, options, registries, errors, files."""

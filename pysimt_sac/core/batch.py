@@ -1,0 +1,35 @@
+"""A batch of sentences."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.vocabulary import PAD
+
+
+class Batch(dict[str, Tensor]):
+    """Sentences of each side as indices (time, batch), padded with 0.
+
+    indices: their positions in the corpus. lengths: their lengths, always in host memory, so that reading them never
+    waits for a GPU.
+    """
+
+    def __init__(self, sides: dict[str, Tensor], indices: Sequence[int] = ()) -> None:
+        super().__init__(sides)
+        self.size = next(iter(sides.values())).size(1)
+        self.indices = indices
+        self.lengths = {name: ids.ne(PAD).sum(0).cpu() for name, ids in sides.items()}
+
+    def local_shard(self) -> "Batch":
+        """Return this rank's sentences, padded like the global batch, and set `world.global_batch_size`."""
+        world.global_batch_size = self.size if world.can_shard(self.size) else 0
+        if not world.sharded:
+            return self
+        own = world.local_slice(self.size)
+        return Batch({name: ids[:, own] for name, ids in self.items()}, self.indices[own])
+
+    def device(self, device: torch.device) -> None:
+        """Move to a device without waiting for the copy."""
+        self.update({name: ids.to(device, non_blocking=True) for name, ids in self.items()})

@@ -1,0 +1,197 @@
+"""Read text with clear errors, and write files atomically.
+
+Every file that this package writes goes through `atomic_write` or `atomic_folder`.
+"""
+
+import contextlib
+import gzip
+import os
+import shlex
+import shutil
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from pysimt_sac.core.errors import UserError
+
+BOM = "\ufeff"
+Decode = Callable[[bytes, int, object, str], str]  # takes a line, its number, the subject of errors and the file's name
+
+
+def why(error: OSError) -> str:
+    """Return the operating system's reason, without Python's decoration."""
+    return (error.strerror or str(error)).lower()
+
+
+def kind_of(path: Path) -> str:
+    """Return what is at `path`: `file`, `folder`, `other` (a device, a pipe), or an empty string for nothing."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:  # an invalid name, or a folder without permission to enter
+        reason = why(error) if isinstance(error, OSError) else str(error)
+        raise UserError(f"cannot be read: {reason}", path) from error
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+
+
+def require_file(path: Path, what: str = "file") -> Path:
+    """Return `path` if it is a regular file, else raise an error that says what is there instead."""
+    kind = kind_of(path)
+    if kind == "folder":
+        raise UserError(f"is a folder, not a {what}", path, "give the path of a file")
+    if kind == "other":
+        raise UserError(f"is not a {what} but a device or a pipe", path, "give the path of a file")
+    if not kind:
+        raise UserError(f"no such {what}", path, "check the path")
+    return path
+
+
+def make_folder(path: Path) -> Path:
+    """Create a folder and its parents; return its path."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot create this folder: {why(error)}", path) from error
+    return path
+
+
+def require_writable(path: Path) -> None:
+    """Check that a file can be written, now rather than after hours of work; create its folder."""
+    if kind_of(path) == "folder":
+        raise UserError("is a folder; a file was to be written here", path, "choose another name")
+    if not os.access(make_folder(path.parent), os.W_OK | os.X_OK):
+        raise UserError("cannot be written: permission denied", path, "choose another folder")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files that a killed process left in its own folder."""
+    for path in folder.glob(".*.tmp"):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def read_lines(path: Path, what: str = "text file") -> list[str]:
+    """Return all lines of a text file, as `stream_lines` yields them."""
+    return list(stream_lines(path, what))
+
+
+def stream_lines(path: Path, what: str = "text file", decode: Decode | None = None) -> Iterator[str]:
+    """Yield the lines of a UTF-8 text file, plain or `.gz`, without their line ends.
+
+    Only newlines separate lines, so that line numbers agree with other tools. decode: converts a line to text
+    (default: `decode_line`).
+    """
+    decode = decode or decode_line
+    require_file(path, what)
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
+            for number, raw in enumerate(stream, start=1):
+                yield decode(raw.removesuffix(b"\n"), number, path, path.name)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UserError("broken gzip file", path, "fetch or compress it again") from error
+    except OSError as error:
+        raise UserError(f"cannot be read: {why(error)}", path) from error
+
+
+def decode_line(raw: bytes, number: int, where: object, name: str) -> str:
+    """Decode a line; refuse invisible characters, which would silently become part of a word.
+
+    where: the subject of errors; name: the file's name in suggested commands.
+    """
+    line = decode_utf8(raw, number, where, name)
+    if number == 1 and line.startswith(BOM):
+        hint = f"remove it, e.g. sed -i '1s/^\\xEF\\xBB\\xBF//' {shlex.quote(name)}"
+        raise UserError("begins with a byte-order mark", where, hint)
+    for character, called, fix in (
+        ("\0", "a NUL byte", "tr -d '\\000'"),
+        ("\r", "a carriage return (Windows line ends?)", "tr -d '\\r'"),
+    ):
+        if character in line:
+            hint = f"remove it, e.g. {fix} < {shlex.quote(name)} > fixed.txt"
+            raise UserError(f"line {number} has {called}", where, hint)
+    return line
+
+
+def decode_plain_line(raw: bytes, number: int, where: object, name: str) -> str:
+    """Decode a line of any UTF-8 text; remove or replace the characters that `decode_line` refuses."""
+    line = decode_utf8(raw, number, where, name)
+    line = line.removeprefix(BOM) if number == 1 else line
+    return line.replace("\0", " ").replace("\r", " ")
+
+
+def decode_utf8(raw: bytes, number: int, where: object, name: str) -> str:
+    """Decode a line; raise an error that names the line if it is not UTF-8."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        hint = f"convert it, e.g. iconv -f latin1 -t utf-8 {shlex.quote(name)}"
+        raise UserError(f"line {number} is not valid UTF-8", where, hint) from error
+
+
+def sync_folder(path: Path) -> None:
+    """Flush a folder's entries to disk, so that a rename survives a power cut."""
+    with contextlib.suppress(OSError):  # some file systems do not support it, and lose nothing
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a temporary file beside `path`; it replaces `path`, flushed to disk, only if the block succeeds."""
+    path = Path(path)
+    require_writable(path)
+    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+    text: dict[str, str] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        with open(temporary, mode, **text) as stream:  # type: ignore[call-overload]
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise UserError(f"cannot be written: {why(error)}", path) from error
+    finally:
+        with contextlib.suppress(OSError):  # already renamed, or its name is invalid
+            temporary.unlink()
+
+
+def write_lines(path: Path, lines: list[str]) -> None:
+    """Write lines of text, atomically."""
+    with atomic_write(path) as stream:
+        stream.writelines(f"{line}\n" for line in lines)
+
+
+@contextlib.contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Fill a temporary folder beside `path`; its files move into `path` only if the block succeeds.
+
+    Files already in `path` are replaced by new ones of the same name; others are left alone.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_dir():
+        raise UserError("is a file; a folder was to be written here", path, "choose another name")
+    make_folder(path.parent)
+    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        yield temporary
+        path.mkdir(exist_ok=True)
+        for item in sorted(temporary.rglob("*")):
+            place = path / item.relative_to(temporary)
+            if item.is_dir():
+                place.mkdir(exist_ok=True)
+            else:
+                os.replace(item, place)
+        sync_folder(path)
+    except OSError as error:
+        raise UserError(f"cannot be written: {why(error)}", path) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

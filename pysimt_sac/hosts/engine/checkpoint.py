@@ -1,0 +1,294 @@
+"""The two artefacts on disk. Nothing else calls `torch.save` or `torch.load`.
+
+The **checkpoint** is for sharing: weights, options, history, vocabularies, text preparation; pysimt reads ours, we
+read pysimt's.
+The **training state** is everything that resuming needs; the previous one is kept until the new one is complete.
+Both are loaded without executing any code in the file.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import struct
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import atomic_write, require_file, sync_folder, why
+from pysimt_sac.core.metrics import Metric
+from pysimt_sac.core.vocabulary import Vocabulary
+from pysimt_sac.hosts.engine.config.values import plain
+from pysimt_sac.hosts.engine.data.text_preparation import TextPreparation
+
+STATE_FILE = "train_state.pt"
+PREVIOUS_STATE_FILE = "train_state.previous.pt"
+PREPARATION = "preparation"  # a key of a checkpoint's history, where pysimt's loop can write it and readers ignore it
+
+
+def plain_dictionary(*_: Any) -> dict[str, Any]:
+    """Stand in for `defaultdict`, which torch cannot unpickle safely."""
+    return {}
+
+
+# The types in pysimt's checkpoints besides tensors and plain values, under every name they are pickled by; our Metric
+# replaces pysimt's. `_local` is where Python 3.13 keeps its paths.
+ALLOWED_TYPES: list[Any] = [
+    (pathlib.PurePosixPath, f"{module}.{name}")
+    for module in ("pathlib", "pathlib._local")
+    for name in ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")
+] + [
+    (plain_dictionary, "collections.defaultdict"),
+    (list, "__builtin__.list"),
+    (list, "builtins.list"),
+    (Metric, "pysimt.metrics.metric.Metric"),
+]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The contents of a checkpoint."""
+
+    path: Path
+    options: dict[str, Any]
+    weights: dict[str, Tensor]
+    history: dict[str, Any]
+    optimizer: dict[str, Any] | None
+    vocabularies: dict[str, Vocabulary]
+
+    @property
+    def preparation(self) -> TextPreparation | None:
+        """How the model's text was prepared, if known."""
+        stored = self.history.get(PREPARATION)
+        return None if stored is None else TextPreparation.from_state(stored, self.path)
+
+
+def load_safely(path: Path, what: str) -> Any:
+    """Load tensors and plain values; refuse a file that needs anything else, without executing it."""
+    require_file(path, what)
+    try:
+        check_whole(path, what)
+        check_archive(path)
+        with torch.serialization.safe_globals(ALLOWED_TYPES), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a foreign file gets a one-line error of ours
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except UserError:
+        raise
+    except Exception as error:  # torch has no common exception type for invalid files
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        if "Unsupported" in str(error) or "WeightsUnpickler" in str(error) or "weights_only" in str(error).lower():
+            reason = "it holds objects that are not weights or plain values"
+        if isinstance(error, EOFError | struct.error):  # a truncated file in torch's legacy format
+            reason = "it is truncated"
+        raise UserError(f"is not a {what}, or is damaged: {reason[:200]}", path) from error
+
+
+def check_whole(path: Path, what: str) -> None:
+    """Detect what a full disk or an interrupted copy leaves behind: an empty file, or an archive without its end."""
+    with open(path, "rb") as stream:
+        start = stream.read(4)
+    todo = "copy it again, or use an earlier one"
+    if not start:
+        raise UserError(f"is empty: the {what} was not completely written or copied", path, todo)
+    if start == b"PK\x03\x04" and not zipfile.is_zipfile(path):
+        raise UserError(f"is truncated: the end of the {what} is missing", path, todo)
+
+
+def check_archive(path: Path) -> None:
+    """Verify the checksums that torch writes but does not check; its legacy format has none."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            broken = archive.testzip()
+        if broken:
+            raise ValueError(f"the checksum of {broken} is wrong")
+
+
+def write_safely(path: Path, content: dict[str, Any]) -> None:
+    """Call `torch.save` atomically; raise the OSError that torch hides behind an error of its own."""
+    with atomic_write(path, "wb") as stream:
+        try:
+            torch.save(content, stream)
+        except RuntimeError as error:
+            reason = error.__context__
+            raise reason if isinstance(reason, OSError) else OSError(str(error).splitlines()[0]) from error
+
+
+def save_checkpoint(
+    path: Path, model: Any, history: dict[str, Any], optimizer_state: dict[str, Any] | None = None
+) -> None:
+    """Write a checkpoint with plain values only, so that pysimt can read it too."""
+    content = {
+        "opts": model.opts.to_dict(),
+        "model": model.state_dict(),
+        "history": history,
+        "vocabularies": {name: vocab.state() for name, vocab in model.vocabs.items()},
+    }
+    if optimizer_state is not None:
+        content["optimizer"] = optimizer_state
+    write_safely(path, content)
+
+
+def write_with_preparation(checkpoint: Checkpoint, preparation: TextPreparation, path: Path) -> None:
+    """Write a checkpoint, ours or pysimt's, with a new record of its text preparation."""
+    content = {
+        "opts": plain(checkpoint.options),
+        "model": checkpoint.weights,
+        "history": {**plain(checkpoint.history), PREPARATION: preparation.state()},
+    }
+    if checkpoint.vocabularies:
+        content["vocabularies"] = {name: vocab.state() for name, vocab in checkpoint.vocabularies.items()}
+    if checkpoint.optimizer is not None:
+        content["optimizer"] = checkpoint.optimizer
+    write_safely(path, content)
+
+
+def load_checkpoint(path: str | Path) -> Checkpoint:
+    """Read a checkpoint, ours or pysimt's."""
+    path = Path(path).expanduser()
+    content = load_safely(path, "checkpoint")
+    content = content if isinstance(content, dict) else {}
+    weights, options = content.get("model"), content.get("opts")
+    if not (isinstance(weights, dict) and weights and isinstance(options, dict)):
+        raise UserError("is not a checkpoint of pysimt or pysimt_sac", path, "give a .ckpt file that training wrote")
+    if not all(isinstance(name, str) and is_plain_tensor(value) for name, value in weights.items()):
+        raise UserError("its weights are not tensors", path)
+    if not are_options(options):
+        raise UserError("its options are incomplete", path, "was it written by pysimt or pysimt_sac?")
+    stored, history = content.get("vocabularies", {}), content.get("history", {})
+    if not isinstance(stored, dict):
+        raise UserError("its vocabularies are damaged", path)
+    vocabularies = {str(name): Vocabulary.from_state(state, path) for name, state in stored.items()}
+    return Checkpoint(
+        path, options, weights, history if isinstance(history, dict) else {}, content.get("optimizer"), vocabularies
+    )
+
+
+def is_plain_tensor(value: Any) -> bool:
+    """Return whether this is an ordinary dense tensor: not sparse, quantised, complex or on the meta device."""
+    return (
+        isinstance(value, Tensor)
+        and value.layout == torch.strided
+        and not (value.is_quantized or value.is_complex() or value.is_meta)
+    )
+
+
+def are_options(options: Any) -> bool:
+    """Return whether this is the output of `Options.to_dict`, or pysimt's equivalent."""
+    return (
+        isinstance(options, dict)
+        and isinstance(options.get("sections"), list)
+        and all(isinstance(name, str) and isinstance(options.get(name), dict) for name in options["sections"])
+        and all(isinstance(options.get(name), dict) for name in ("train", "model", "data", "vocabulary"))
+    )
+
+
+def find_checkpoint(named: str | Path, metric: str) -> Path:
+    """Return a checkpoint by its path, or, given a folder, the best one by a metric of its newest run."""
+    path = Path(named)
+    if not path.is_dir():
+        if path.exists():
+            return path
+        todo = "correct the path, or train an actor first, e.g. pysimt train -C experiments/mle.conf"
+        raise UserError("there is no such checkpoint or folder", f"[train] pretrained_file: {path}", todo)
+    links = [link for link in path.glob(f"*.best.{metric.lower()}.ckpt") if link.exists()]  # its file may be deleted
+    best = sorted(links, key=lambda link: link.stat().st_mtime)
+    if not best:
+        todo = f"validate with eval_metrics: {metric}, or name a checkpoint"
+        raise UserError(f"holds no best checkpoint by {metric}", path, todo)
+    return best[-1]
+
+
+def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, partial: bool = False) -> list[str]:
+    """Copy weights into a model and return the names that were loaded.
+
+    partial: the file may lack some of the model's weights; otherwise all are required. Names that the model does not
+    have are ignored either way.
+    """
+    own = model.state_dict()
+    taken = {name: weight for name, weight in weights.items() if name in own}
+    for name, weight in taken.items():
+        if weight.shape != own[name].shape:
+            sizes = f"{tuple(weight.shape)} in the file, {tuple(own[name].shape)} in the model"
+            raise UserError(
+                f"{name} has a different size: {sizes}", path, "use the options and vocabularies it was trained with"
+            )
+        if not bool(weight.isfinite().all()):
+            raise UserError(f"{name} has values that are not finite numbers", path, "use an earlier checkpoint")
+    missing = sorted(set(own) - set(taken))
+    if not taken or (missing and not partial):
+        raise UserError(f"lacks the weights {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}", path)
+    model.load_state_dict(taken, strict=False)
+    return sorted(taken)
+
+
+def keep_prefixes(weights: dict[str, Tensor], prefixes: Iterable[str], path: Path) -> dict[str, Tensor]:
+    """Return the weights whose names begin with one of the prefixes; a prefix without a match is an error."""
+    kept = {}
+    for prefix in prefixes:
+        fitting = {name: weight for name, weight in weights.items() if name.startswith(prefix)}
+        if not fitting:
+            raise UserError(f"no weight begins with {prefix!r}", path, "see pretrained_layers")
+        kept.update(fitting)
+    return kept
+
+
+def save_state(folder: Path, state: dict[str, Any]) -> None:
+    """Write the training state; while `train_state.pt` is being replaced, the previous one remains."""
+    current, previous = folder / STATE_FILE, folder / PREVIOUS_STATE_FILE
+    fresh = folder / f"{STATE_FILE}.new"
+    write_safely(fresh, state)
+    try:
+        if current.exists():
+            os.replace(current, previous)
+        os.replace(fresh, current)
+    except OSError as error:
+        raise UserError(f"cannot be written: {why(error)}", current) from error
+    sync_folder(folder)
+
+
+def is_state(state: Any) -> bool:
+    """Return whether this is what the training loop saves."""
+    parts = {"progress", "weights", "optimizer", "model", "random", "journal"}
+    return (
+        isinstance(state, dict)
+        and are_options(state.get("config"))
+        and re.fullmatch(r"[\w.-]+", str(state.get("exp_id"))) is not None  # it becomes part of file names
+        and "corpus" in state
+        and all(isinstance(state.get(part), dict) for part in parts)
+    )
+
+
+def load_state(folder: Path) -> tuple[dict[str, Any] | None, str]:
+    """Return the newest intact training state of a run, or None; and a remark if a newer one is damaged."""
+    remark = ""
+    for name in (f"{STATE_FILE}.new", STATE_FILE, PREVIOUS_STATE_FILE):
+        path = folder / name
+        if not path.is_file():
+            continue
+        try:
+            state = load_safely(path, "training state")
+            if not is_state(state):
+                raise UserError("is not a training state", path)
+            return state, remark
+        except UserError as error:
+            remark = f"{error.where} is damaged; resuming from the one before it"
+    if remark:
+        raise UserError("all saved states of this run are damaged", folder, "start over with --restart")
+    return None, ""
+
+
+@contextlib.contextmanager
+def state_fits(folder: Path) -> Iterator[None]:
+    """Turn failures to restore a state of another version into a UserError."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+        what = f"its saved state does not fit this version ({type(error).__name__}: {error})"
+        raise UserError(what, folder, "use the version that began this run, or start over with --restart") from error

@@ -1,0 +1,271 @@
+"""Experiment configurations: pysimt's `.conf` format in, an `Options` object out.
+
+Reading (`read_config`) only parses. `check_config` validates against the declared options and the registered models.
+"""
+
+import dataclasses
+import operator
+from collections.abc import Callable, Iterable
+from configparser import Error as ConfigParserError
+from pathlib import Path
+from typing import Any
+
+from pysimt_sac.core.errors import UserError, did_you_mean
+from pysimt_sac.core.options import defaults, names, read_section
+from pysimt_sac.core.parts import check_declaration, refuse_clashes, sections_with_parts
+from pysimt_sac.core.registry import MODELS, load_plugin_modules
+from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
+from pysimt_sac.hosts.engine.config.merging import (
+    MergedConfig,
+    entry_text,
+    interpolating_parser,
+    read_merged,
+    split_override,
+    syntax_error,
+)
+from pysimt_sac.hosts.engine.config.recipe import check_recipe, keys_without_effect
+from pysimt_sac.hosts.engine.config.values import parse_value, plain, write_value
+
+REQUIRED_SECTIONS = ("train", "model", "data", "vocabulary")
+ONLY_IN_PYSIMT = {
+    "SimultaneousWaitKNMT": "wait-k translation",
+    "EncoderSelfAttentionSimultaneousNMT": "multimodal self-attention",
+    "EncoderSelfAttentionSimultaneousWaitKNMT": "multimodal wait-k translation",
+    "SimultaneousTFNMT": "the transformer",
+    "SimultaneousTFWaitKNMT": "the wait-k transformer",
+}
+
+
+class Options:
+    """A configuration: one attribute per section, each a plain dictionary, as pysimt's models expect."""
+
+    def __init__(self, filename: str, sections: dict[str, dict[str, Any]], merged: MergedConfig | None = None) -> None:
+        self.filename = filename
+        self.merged = merged  # its text, if it was read from a file
+        self.sections = list(sections)
+        self.train: dict[str, Any] = {}
+        self.model: dict[str, Any] = {}
+        self.data: dict[str, Any] = {}
+        self.vocabulary: dict[str, Any] = {}
+        for name, values in sections.items():
+            if not name.isidentifier() or (hasattr(self, name) and name not in REQUIRED_SECTIONS):
+                raise UserError(f"a section cannot be called [{name}]", filename, "choose another name")
+            setattr(self, name, values)
+
+    def __getitem__(self, section: str) -> dict[str, Any]:
+        return getattr(self, section)  # type: ignore[no-any-return]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain strings, numbers, lists and dictionaries, for checkpoints and pysimt."""
+        stored: dict[str, Any] = {"filename": str(self.filename), "sections": list(self.sections)}
+        stored.update({section: plain(self[section]) for section in self.sections})
+        return stored
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any], overrides: Iterable[str] = ()) -> "Options":
+        """Return the options of a checkpoint, ours or pysimt's (whose paths become strings), with overrides."""
+        sections = {name: plain(stored[name]) for name in stored["sections"] if name in stored}
+        options = cls(str(stored.get("filename", "")), sections)
+        options.override(overrides)
+        return options
+
+    def override(self, overrides: Iterable[str]) -> None:
+        """Apply `section.key:value` words to final values; `data.val_set.src:FILE` sets a dictionary's entry."""
+        for word in overrides:
+            section, (*outer, last), text = split_override(word, self.sections)
+            if section == "vars":
+                todo = "override the keys that refer to it, e.g. data.test_set.src:FILE"
+                raise UserError("references to [vars] were already resolved in training", f"override {word!r}", todo)
+            place = self[section]
+            for name in outer:
+                if not isinstance(place.get(name), dict):
+                    raise UserError(f"[{section}] has no dictionary {name!r}", f"override {word!r}")
+                place = place[name]
+            place[last] = parse_value(text)
+
+
+def read_config(path: str | Path, overrides: Iterable[str] = ()) -> Options:
+    """Parse a configuration file with its includes; overrides apply before `${...}` is interpolated."""
+    merged = read_merged(Path(path), overrides)
+    parser = interpolating_parser(merged.text(), merged.path)
+    try:
+        sections = {name: {key: parse_value(text) for key, text in parser.items(name)} for name in parser.sections()}
+    except ConfigParserError as error:
+        raise syntax_error(error, merged.path) from error
+    for missing in (name for name in REQUIRED_SECTIONS if name not in sections or not sections[name]):
+        raise UserError(f"has no section [{missing}]", path, "see experiments/mle.conf for a whole example")
+    return Options(str(path), sections, merged)
+
+
+def config_text(options: Options) -> str:
+    """Return a configuration as one plain file with comments, not interpolated; for a checkpoint, final values."""
+    return options.merged.text() if options.merged else resolved_text(options)
+
+
+def resolved_text(options: Options, given_only: bool = False) -> str:
+    """Return the final values, fully interpolated. given_only: omit keys that no file or override sets."""
+    blocks = []
+    for name in options.sections:
+        given = options.merged.sections.get(name, {}) if given_only and options.merged else options[name]
+        values = {key: value for key, value in options[name].items() if key in given}
+        blocks.append("\n".join([f"[{name}]", *(entry_text(key, write_value(value)) for key, value in values.items())]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
+    """Validate what can be checked before reading data; return the typed `[train]` and any warnings."""
+    where = options.filename
+    for key in options.train:
+        if key not in names(TrainOptions):
+            todo = did_you_mean(key, names(TrainOptions))
+            raise UserError(f"unknown key {key!r}", place_of(options, "train", key), todo)
+    train = read_section(TrainOptions, options.train, f"{where} [train]")
+    load_plugin_modules(plugin_modules(options))
+    model = find_model(train.model_type, f"{where} [train] model_type")
+    classes = used_option_classes(model, options.model, f"{where} [model]")
+    warned = check_model_keys(options, classes)
+    for cls in classes:
+        read_section(cls, options.model, f"{where} [model]")
+    recipe = read_section(RecipeOptions, options.model, f"{where} [model]")
+    warned += check_recipe(recipe, train, where)
+    warned += keys_without_effect(train, read_section(ModelOptions, options.model, f"{where} [model]"))
+    check_data(options)
+    return train, warned
+
+
+def plugin_modules(options: Options) -> tuple[str, ...]:
+    """Return the user's own Python files; a single one need not be in a list."""
+    modules = options.model.get("plugin_modules") or ()
+    return read_section(ModelOptions, {"plugin_modules": modules}, f"{options.filename} [model]").plugin_modules
+
+
+def find_model(name: str, where: str) -> Any:
+    """Return the model class of that name."""
+    if name in ONLY_IN_PYSIMT:
+        todo = "install pysimt alongside this package to use it, or choose SimultaneousNMT"
+        raise UserError(f"{name} ({ONLY_IN_PYSIMT[name]}) is offered only by pysimt itself", where, todo)
+    if not name:
+        raise UserError("no model is named", where, "e.g. model_type: SimultaneousNMT")
+    return MODELS.get(name, where)
+
+
+def option_classes(model: Any) -> tuple[type, ...]:
+    """Return the option classes of `[model]` for a model: network, training recipe, and its own."""
+    return tuple(dict.fromkeys((ModelOptions, RecipeOptions, *model.option_classes)))
+
+
+def used_option_classes(model: Any, values: dict[str, Any], where: str) -> tuple[type, ...]:
+    """Return `option_classes` and those of the parts that `[model]` names, such as custom rewards; runs their files."""
+    classes = list(option_classes(model))
+    for cls in classes:
+        check_declaration(cls, f"option_classes of {model.__name__}")
+    values = {**getattr(model, "defaults", {}), **values}
+    for section in sections_with_parts(classes):
+        classes += section.options_of_named(values, where)
+    refuse_clashes(classes, where)
+    return tuple(dict.fromkeys(classes))
+
+
+def keys_of(classes: Iterable[type]) -> set[str]:
+    """Return the keys that some option classes declare."""
+    return set().union(*map(names, classes))
+
+
+def model_keys(model: Any) -> set[str]:
+    """Return the keys of `[model]` that a model uses, whatever parts it names."""
+    return keys_of(option_classes(model))
+
+
+def check_model_keys(options: Options, classes: Iterable[type]) -> list[str]:
+    """Refuse keys that no model knows; return warnings about keys of other models, unless included."""
+    own = keys_of(classes)
+    every = own.union(*map(model_keys, MODELS.items.values()))
+    if not every.issuperset(options.model):
+        every |= keys_of_all_parts(options)
+    for key in options.model:
+        if key not in every:
+            raise UserError(f"unknown key {key!r}", place_of(options, "model", key), did_you_mean(key, every))
+    return [f"[model] {key} is not used by {options.train['model_type']}" for key in drop_unused(options, own)]
+
+
+def keys_of_all_parts(options: Options) -> set[str]:
+    """Return the keys of all parts that any model could name, such as rewards in files that this one does not use."""
+    classes = dict.fromkeys(cls for model in MODELS.items.values() for cls in option_classes(model))
+    where = f"{options.filename} [model]"
+    found = (section.options_of_registered(options.model, where) for section in sections_with_parts(classes))
+    return set().union(*map(keys_of, found))
+
+
+def place_of(options: Options, section: str, key: str) -> str:
+    """Return the location of a key for messages; it may be an included file."""
+    return f"{options.merged.file_of(section, key) if options.merged else options.filename} [{section}]"
+
+
+def drop_unused(options: Options, used: set[str]) -> list[str]:
+    """Drop included keys of `[model]` that the model does not use; return the other unused keys.
+
+    This lets a control include the experiment that it controls, and name another model.
+    """
+    unused, merged = [key for key in options.model if key not in used], options.merged
+    included = [key for key in unused if merged and merged.is_inherited("model", key)]
+    for key in included:
+        del options.model[key]
+    if merged:
+        merged.drop("model", included)
+    return [key for key in unused if key not in included]
+
+
+def check_data(options: Options) -> None:
+    """Check that splits are dictionaries of files and that both sides of the direction have vocabularies."""
+    for key, value in options.data.items():
+        files = list(value.values()) if isinstance(value, dict) else []
+        if key.endswith("_set") and not (files and all(file and isinstance(file, str | Path) for file in files)):
+            example = "{'src': './data/train.en', 'trg': './data/train.de'}"
+            raise UserError(
+                f"{value!r} is not a dictionary of files", f"{options.filename} [data] {key}", f"e.g. {example}"
+            )
+    for side in parse_direction(options.model.get("direction"), options.filename):
+        file = options.vocabulary.get(side)
+        if not (file and isinstance(file, str | Path)):
+            raise UserError(f"no vocabulary for {side!r}", f"{options.filename} [vocabulary]", f"add {side}: FILE")
+
+
+def parse_direction(direction: Any, where: str) -> tuple[str, str]:
+    """Return the names of the source and the target in `src:Text -> trg:Text`."""
+    place = f"{where} [model] direction"
+    if not isinstance(direction, str) or direction.count("->") != 1:
+        raise UserError(f"{direction!r} is not a direction", place, "e.g. direction: src:Text -> trg:Text")
+    sides = []
+    for part in direction.split("->"):
+        name, _, kind = (word.strip() for word in part.partition(":"))
+        if "," in part or kind not in ("", "Text"):
+            what = f"{part.strip()!r}: images and several inputs are offered only by pysimt itself"
+            raise UserError(what, place, "the embedded engine translates one text: src:Text -> trg:Text")
+        if not name:
+            raise UserError(f"{direction!r} lacks a side", place, "e.g. direction: src:Text -> trg:Text")
+        sides.append(name)
+    if sides[0] != "src":
+        raise UserError(f"the source must be named 'src', not {sides[0]!r}", place, "pysimt names its encoder after it")
+    if sides[1] == sides[0]:
+        raise UserError("source and target have the same name", place, "e.g. direction: src:Text -> trg:Text")
+    return sides[0], sides[1]
+
+
+def result_changing_differences(
+    old: dict[str, Any], new: dict[str, Any], same: Callable[[Any, Any], bool] = operator.eq
+) -> list[str]:
+    """Return the differing keys that change what training computes. same: compares two values."""
+    free = {field.name for field in dataclasses.fields(TrainOptions) if field.metadata["resume"]}
+    differing = []
+    for section in ("train", "model", "data", "vocabulary"):
+        declared = defaults(RecipeOptions) if section == "model" else {}  # an explicit default is no difference
+        before, after = {**declared, **old.get(section, {})}, {**declared, **new.get(section, {})}
+        for key in sorted(set(before) | set(after)):
+            irrelevant = (section == "train" and key in free) or (
+                section == "data" and key not in ("train_set", "val_set")
+            )
+            if not irrelevant and not same(before.get(key), after.get(key)):
+                was, is_now = before.get(key), after.get(key)
+                what = f"{was!r} -> {is_now!r}" if was != is_now else f"changed content of {is_now!r}"
+                differing.append(f"{section}.{key}: {what}")
+    return differing

@@ -1,0 +1,91 @@
+"""Constraints on the keys of a training recipe (`RecipeOptions`): by each other, `[train]`, models and hosts."""
+
+import dataclasses
+
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
+
+FALLING = ("cosine", "linear")  # schedules with an end
+SMOOTHED = ("SimultaneousNMT",)  # models trained with the loss of `SimultaneousNMT.forward`
+ACCUMULATED = ("SimultaneousNMT", "MLENMT")  # whose `forward` only computes; learners make their own updates in it
+
+
+def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> list[str]:
+    """Refuse keys that contradict each other; return warnings about those without effect."""
+    place = f"{where} [model]"
+    if recipe.lr_schedule and train.lr_decay:
+        todo = f"set lr_decay: False to use the schedule, or lr_schedule: none to keep {train.lr_decay}"
+        what = f"{recipe.lr_schedule} and [train] lr_decay: {train.lr_decay} both change the learning rate"
+        raise UserError(what, f"{place} lr_schedule", todo)
+    if recipe.lr_schedule in FALLING and recipe.lr_total is not None and recipe.lr_total <= recipe.lr_warmup:
+        what = f"{recipe.lr_total} is not more than lr_warmup, {recipe.lr_warmup}"
+        raise UserError(what, f"{place} lr_total", "it includes the warm-up")
+    if recipe.weight_decay > 0 and train.optimizer != "adam":
+        raise UserError(f"is for adam, not for {train.optimizer}", f"{place} weight_decay", "use [train] l2_reg")
+    if recipe.weight_decay > 0 and train.l2_reg > 0:
+        raise UserError("and [train] l2_reg both decay the weights", f"{place} weight_decay", "set one of them to 0")
+    if recipe.label_smoothing > 0 and not is_one_of(train.model_type, SMOOTHED):
+        what = f"{train.model_type} has its own loss, which is not smoothed"
+        raise UserError(what, f"{place} label_smoothing", f"only {' and '.join(SMOOTHED)} supports it")
+    if recipe.accumulate > 1 and not is_one_of(train.model_type, ACCUMULATED):
+        what = f"{train.model_type} makes its own updates"
+        todo = f"only {' and '.join(ACCUMULATED)} support it; raise batch_size instead"
+        raise UserError(what, f"{place} accumulate", todo)
+    return unused(recipe)
+
+
+def is_one_of(model_type: str, names: tuple[str, ...]) -> bool:
+    """Return whether a model has one of these names, ignoring case as the registry does."""
+    return model_type.lower() in [name.lower() for name in names]
+
+
+def unused(recipe: RecipeOptions) -> list[str]:
+    """Return a warning for each key that the chosen schedule ignores."""
+    warned = []
+    if recipe.lr_warmup and not recipe.lr_schedule:
+        warned.append("[model] lr_warmup is not used without an lr_schedule, e.g. constant")
+    for name, value in (("lr_total", recipe.lr_total), ("lr_final", recipe.lr_final)):
+        if value and recipe.lr_schedule not in FALLING:
+            chosen = recipe.lr_schedule or "a constant rate"
+            warned.append(f"[model] {name} is used by {' and '.join(FALLING)} only, not by {chosen}")
+    return warned
+
+
+def keys_without_effect(train: TrainOptions, model: ModelOptions) -> list[str]:
+    """Return a warning for each key of `[train]` and `[model]` that is not at its default and has no effect."""
+    needs = {
+        "momentum": ("optimizer: sgd", train.optimizer == "sgd"),
+        "nesterov": ("optimizer: sgd", train.optimizer == "sgd"),
+        "lr_warmup_steps": ("lr_decay: noam; [model] lr_schedule has lr_warmup", train.lr_decay == "noam"),
+        "eval_beam": ("[model] translator_type: bs", model.translator_type == "bs" or train.eval_beam == 1),
+        "max_len": ("bucket_by", bool(model.bucket_by) or model.max_len is None),
+        "bucket_order": ("bucket_by", bool(model.bucket_by)),
+    }
+    plateau = "lr_decay: plateau", train.lr_decay == "plateau"
+    needs |= {field.name: plateau for field in dataclasses.fields(train) if field.name.startswith("lr_decay_")}
+    warned = []
+    for name, options in (("train", train), ("model", model)):
+        for field in dataclasses.fields(options):
+            if getattr(options, field.name) == field.default:
+                continue
+            if field.metadata["pysimt_only"]:
+                warned.append(f"[{name}] {field.name} has no effect without pysimt")
+            elif field.name in needs and not needs[field.name][1]:
+                warned.append(f"[{name}] {field.name} has no effect without {needs[field.name][0]}")
+    return warned
+
+
+def refuse_in_pysimt(recipe: RecipeOptions, model_type: str, where: object) -> None:
+    """Refuse what pysimt's loop would ignore; `check_recipe` has refused what no host supports for this model."""
+    reasons = {
+        "label_smoothing": f"pysimt computes the loss of {model_type} itself",
+        "accumulate": "pysimt makes one update per batch",
+        "batch_tokens": "pysimt sizes its batches by sentences",
+        "precision": "pysimt computes in float32",
+    }
+    default = RecipeOptions()
+    given = [name for name in reasons if getattr(recipe, name) != getattr(default, name)]
+    if given:
+        refused = ", ".join(f"{name} ({reasons[name]})" for name in given)
+        what = f"{refused}: only the embedded engine can do that, not pysimt"
+        raise UserError(what, f"{where} [model]", "set PYSIMT_SAC_HOST=embedded, or leave it out")

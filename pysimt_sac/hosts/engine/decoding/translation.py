@@ -1,0 +1,341 @@
+"""Translation with a checkpoint: whole splits into files, or sentences as they arrive."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import torch
+from tqdm import tqdm
+
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import (
+    Decode,
+    decode_line,
+    decode_plain_line,
+    kind_of,
+    require_writable,
+    stream_lines,
+    why,
+    write_lines,
+)
+from pysimt_sac.core.filters import FilterChain
+from pysimt_sac.core.options import read_section
+from pysimt_sac.core.registry import load_plugin_modules
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.vocabulary import Vocabulary
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, load_weights
+from pysimt_sac.hosts.engine.config.parser import Options, find_model, parse_direction, plugin_modules
+from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, check_length, find_files
+from pysimt_sac.hosts.engine.data.moved_files import as_overrides, relocated
+from pysimt_sac.hosts.engine.decoding.greedy import greedy_stream
+from pysimt_sac.hosts.engine.decoding.input_check import InputCheck
+from pysimt_sac.hosts.engine.decoding.search import Hypothesis, beam_search, sample
+from pysimt_sac.hosts.engine.nmt import network_class
+from pysimt_sac.hosts.engine.preparation import build_layers, memory_named
+
+MOST_AT_ONCE = 1000  # lines of a stream that are translated together
+LONGEST_TRANSLATION = 100_000  # words; memory for them is allocated in advance
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Search settings: the command line's `translate` options."""
+
+    func: str = "gs"
+    beam_size: int = 6
+    lp_alpha: float = 0.0
+    suppress_unk: bool = False
+    n_best: bool = False
+    max_len: int = 100
+    batch_size: int = 16
+    temperature: float = 1.0
+    top_k: int = 0
+    seed: int = 0
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of output files for this search."""
+        return f"beam{self.beam_size}" if self.func == "bs" else self.func
+
+
+def checkpoint_to_use(named: str | Path) -> Path:
+    """Return a checkpoint by its path, or of a run's folder the best by the first of `eval_metrics`, else the last."""
+    path = Path(named).expanduser()
+    if kind_of(path) != "folder":
+        return path
+    final = sorted(path.glob("*-final.ckpt"), key=lambda file: file.stat().st_mtime)
+    some_best = next((file for file in path.glob("*.best.*.ckpt") if file.exists()), None)
+    if some_best:
+        where = f"{some_best} [train]"
+        train = read_section(TrainOptions, Options.from_dict(load_checkpoint(some_best).options).train, where)
+        return find_checkpoint(path, train.eval_metrics[0])
+    if not final:
+        raise UserError("holds no checkpoint", path, "give a checkpoint, or the folder of a run that has saved one")
+    return final[-1]
+
+
+def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence[str] = ()) -> Any:
+    """Load the model of a checkpoint, ready to translate."""
+    options = Options.from_dict(checkpoint.options, overrides)
+    options.filename = str(checkpoint.path)
+    model_class = find_model_class(checkpoint, options, overrides)
+    model = model_class(opts=options, vocabs=find_vocabularies(checkpoint, options))
+    build_layers(model, is_train=False)
+    load_weights(model, checkpoint.weights, checkpoint.path)
+    return model.to(device).eval()
+
+
+def find_model_class(checkpoint: Checkpoint, options: Options, overrides: Sequence[str]) -> Any:
+    """Return a checkpoint's model class. Python files are run if the user names them, not if the checkpoint does."""
+    files, where = plugin_modules(options), f"{checkpoint.path} model_type"
+    name = str(options.train.get("model_type", ""))
+    if any(word.startswith("model.plugin_modules:") for word in overrides):
+        load_plugin_modules(files)
+    try:
+        return network_class(find_model(name, where))
+    except UserError as error:
+        if not files:
+            raise
+        todo = f"if you trust it, add -x model.plugin_modules:{','.join(files)}"
+        raise UserError(f"its model {name} is defined in a Python file, {', '.join(files)}", where, todo) from error
+
+
+def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Vocabulary] | None:
+    """Return a checkpoint's vocabularies; None if the user names files instead, or for pysimt's, which have none."""
+    overridden = options.vocabulary != checkpoint.options["vocabulary"]
+    sides = parse_direction(options.model.get("direction"), options.filename)
+    if not overridden and set(sides) <= set(checkpoint.vocabularies):
+        return checkpoint.vocabularies
+    for side in sides:
+        path = options.vocabulary.get(side)
+        if not (isinstance(path, str | Path) and kind_of(Path(path)) == "file"):
+            todo = f"name it with -x vocabulary.{side}:FILE, or translate in the folder where the model was trained"
+            raise UserError(f"the vocabulary file {path} does not exist", checkpoint.path, todo)
+    return None
+
+
+def moved_files(checkpoint: Checkpoint, folder: Path) -> list[str]:
+    """Return overrides for the files of a checkpoint's configuration that are now below a folder."""
+    found = relocated(checkpoint.options, folder)
+    if checkpoint.vocabularies:
+        del found["vocabulary"]
+    return as_overrides(found)
+
+
+class PlainText(Protocol):
+    """Converts plain text into a model's input and its translations into plain text (`corpora.plain_text`)."""
+
+    def prepare(self, lines: Sequence[str]) -> list[str]:
+        """Return the sources as the model expects them, line by line."""
+
+    def restore(self, lines: Sequence[str]) -> list[str]:
+        """Return the translations as plain text, line by line."""
+
+
+class Translator:
+    """A model with a search. plain: takes and returns plain text, instead of prepared and filtered text."""
+
+    def __init__(
+        self,
+        model: Any,
+        search: SearchOptions,
+        device: torch.device,
+        use_filters: bool = True,
+        plain: PlainText | None = None,
+    ) -> None:
+        self.model, self.search, self.device, self.plain = model, search, device, plain
+        train = read_section(TrainOptions, model.opts.train, f"{model.opts.filename} [train]")
+        self.filters = FilterChain(train.eval_filters if use_filters else (), f"{model.opts.filename} eval_filters")
+
+    def hypotheses(self, batches: Iterable[Batch], first: int = 0) -> Iterator[tuple[Batch, list[list[Hypothesis]]]]:
+        """Yield each batch with the hypotheses of its sentences, best first. first: the first sentence's number."""
+        batches = self.on_device(batches)
+        with memory_named(f"batches of {self.search.batch_size} sentences", "lower -b, -k or -m"):
+            if self.search.func == "gs":
+                for batch, found in greedy_stream(self.model, batches, self.search.max_len, self.search.suppress_unk):
+                    yield batch, [[hypothesis] for hypothesis in found]
+            else:
+                yield from ((batch, self.search_batch(batch, first)) for batch in batches)
+
+    def on_device(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yield the batches, moved to the model's device one by one."""
+        for batch in batches:
+            batch.device(self.device)
+            yield batch
+
+    def search_batch(self, batch: Batch, first: int) -> list[list[Hypothesis]]:
+        """Translate a batch by beam search or by sampling."""
+        search = self.search
+        if search.func == "bs":
+            return beam_search(
+                self.model, batch, search.beam_size, search.max_len, search.lp_alpha, search.suppress_unk, search.n_best
+            )
+        top_k = min(search.top_k, len(self.model.trg_vocab))
+        drawn = sample(
+            self.model, batch, search.max_len, search.suppress_unk, search.temperature, top_k, search.seed, first
+        )
+        return [[hypothesis] for hypothesis in drawn]
+
+    def translate(self, corpus: ParallelCorpus, progress: bool = True, first: int = 0) -> list[list[Hypothesis]]:
+        """Return the hypotheses of all sentences, in corpus order. first: how many came before, in other corpora."""
+        results: dict[int, list[Hypothesis]] = {}
+        loader, n_batches = corpus.loader(start=world.rank, step=world.size), -(-len(corpus.batches()) // world.size)
+        disable = None if progress and world.is_main else True
+        bar = tqdm(loader, total=n_batches, unit="batch", leave=False, disable=disable)
+        for batch, hypotheses in self.hypotheses(bar, first):
+            results.update(zip(batch.indices, hypotheses, strict=True))
+        results = {index: found for part in world.gather(results) for index, found in part.items()}
+        return [results[index] for index in range(len(corpus))]
+
+    def translate_lines(self, lines: Sequence[str], progress: bool = False, first: int = 0) -> list[list[Hypothesis]]:
+        """Return the hypotheses of prepared lines, in order; an empty line has none. first: see `translate`."""
+        words = [line for line in lines if line.strip()]
+        if not words:
+            return [[] for _ in lines]
+        text = Text(words, self.model.src_vocab, is_target=False)
+        corpus = ParallelCorpus({str(self.model.sl): text}, self.search.batch_size)
+        found = iter(self.translate(corpus, progress, first))
+        return [next(found) if line.strip() else [] for line in lines]
+
+    def prepare(self, lines: Sequence[str]) -> Sequence[str]:
+        """Return the lines as the model reads them."""
+        return self.plain.prepare(lines) if self.plain else lines
+
+    def text(self, hypothesis: Hypothesis) -> str:
+        """Return a hypothesis in words."""
+        return str(self.model.trg_vocab.idxs_to_sent(hypothesis.words))
+
+    def best_texts(self, results: list[list[Hypothesis]]) -> list[str]:
+        """Return the best hypothesis of each sentence as the model produced it; empty where there is none."""
+        return [self.text(found[0]) if found else "" for found in results]
+
+    def readable(self, texts: Sequence[str]) -> list[str]:
+        """Return hypotheses in readable form; an empty one stays empty."""
+        return self.plain.restore(texts) if self.plain else self.filters(texts)
+
+    def output_files(self, split: str, prefix: str) -> dict[str, Path]:
+        """Return the output files of a split's translations; without filters, two have the same text."""
+        stem = f"{prefix}.{split}.{self.search.suffix}"
+        files = {"raw": Path(f"{stem}.raw"), "filtered": Path(stem)}
+        if self.search.n_best:
+            files["n-best"] = Path(f"{stem}.nbest")
+        return files
+
+    def translate_splits(
+        self, splits: Sequence[str], prefix: str, warn: Callable[[str], None] = lambda _: None
+    ) -> Iterator[Path]:
+        """Translate splits of the configuration into files; yield their paths. All is checked before the first."""
+        for split in splits:
+            self.require_source(split)
+        corpora = {split: self.model.load_data(split, self.search.batch_size, mode="beam") for split in splits}
+        for split in splits:
+            for path in self.output_files(split, prefix).values():
+                require_writable(path)
+        if warning := self.check_splits(splits):
+            warn(warning)
+        for split, corpus in corpora.items():
+            yield from self.write(self.translate(corpus), split, prefix)
+
+    def translate_file(
+        self, source: Path, split: str, prefix: str, warn: Callable[[str], None] = lambda _: None
+    ) -> Iterator[Path]:
+        """Translate a file that no configuration names; yield the paths written. An empty line stays empty."""
+        lines = list(stream_lines(source, "text file", decode_plain_line if self.plain else decode_line))
+        for number, line in enumerate(lines, 1):
+            check_length(line, number, source)
+        for path in self.output_files(split, prefix).values():
+            require_writable(path)
+        prepared = self.prepare(lines)
+        if warning := InputCheck(self.model.src_vocab)(prepared):
+            warn(warning)
+        yield from self.write(self.translate_lines(prepared, progress=True), split, prefix)
+
+    def require_source(self, split: str) -> None:
+        """Refuse a split whose source is no longer where it was in training, and say what to do."""
+        path = self.model.split_files(split).get(self.model.sl)
+        if isinstance(path, str | Path) and not any(kind_of(file) for file in find_files(path)):
+            override = f"-x data.{split}_set.{self.model.sl}:FILE"
+            todo = f"if the data has moved, say where it is with --data FOLDER or {override}"
+            raise UserError("no such corpus file", path, todo)
+
+    def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
+        """Write the translations of a split; yield the paths written. Only rank 0 writes."""
+        if not world.is_main:
+            return
+        best = self.best_texts(results)
+        contents = {"raw": best, "filtered": self.readable(best), "n-best": list(self.n_best_lines(results))}
+        for kind, path in self.output_files(split, prefix).items():
+            write_lines(path, contents[kind])
+            yield path
+
+    def n_best_lines(self, results: list[list[Hypothesis]]) -> Iterator[str]:
+        """Yield all hypotheses, one per line, as `number ||| text ||| score`."""
+        for number, found in enumerate(results):
+            texts = [self.text(hypothesis) for hypothesis in found]
+            texts = self.plain.restore(texts) if self.plain else texts
+            for text, hypothesis in zip(texts, found, strict=True):
+                yield f"{number} ||| {text} ||| {hypothesis.score:.6f}"
+
+    def check_splits(self, splits: Sequence[str]) -> str:
+        """Return a warning if the sources of some splits are unlike the training text, else an empty string."""
+        check, side = InputCheck(self.model.src_vocab), self.model.sl
+        files = [find_files(self.model.split_files(split)[side])[0] for split in splits]
+        return next((warning for file in files if (warning := check(stream_lines(file, "corpus file")))), "")
+
+    def translate_stream(
+        self, lines: BinaryIO, write: Callable[[str], None], warn: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Translate lines as they arrive and write each translation at once; an empty line stays empty.
+
+        warn: called once, as soon as the lines prove unlike the training text.
+        """
+        check, n_before = InputCheck(self.model.src_vocab), 0
+        for group in lines_at_hand(lines, self.search.batch_size, decode_plain_line if self.plain else decode_line):
+            prepared = self.prepare(group)
+            if warning := check(prepared):
+                warn(warning)
+            for line in self.readable(self.best_texts(self.translate_lines(prepared, first=n_before))):
+                write(line)
+            n_before += sum(bool(line.strip()) for line in prepared)
+
+
+def lines_at_hand(stream: BinaryIO, most: int, decode: Decode = decode_line) -> Iterator[list[str]]:
+    """Yield groups of at most `most` arrived lines: one by one from a person, full groups from a file."""
+    most = min(most, MOST_AT_ONCE)
+    arrived: queue.Queue[str | UserError | None] = queue.Queue(maxsize=4 * most)
+
+    def read() -> None:
+        try:
+            for number, raw in enumerate(stream, 1):
+                line = decode(raw.removesuffix(b"\n"), number, "standard input", "FILE")
+                check_length(line, number, "standard input")
+                arrived.put(line)
+            arrived.put(None)
+        except UserError as error:
+            arrived.put(error)
+        except OSError as error:
+            arrived.put(UserError(f"cannot be read: {why(error)}", "standard input"))
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        group: list[str] = []
+        item = arrived.get()
+        while isinstance(item, str):
+            group.append(item)
+            try:
+                item = arrived.get_nowait() if len(group) < most else "full"
+            except queue.Empty:
+                item = "full"
+            if item == "full":
+                break
+        if group:
+            yield group
+        if isinstance(item, UserError):
+            raise item
+        if item is None:
+            return

@@ -1,0 +1,82 @@
+"""Preparing a model for the training loop and for `--check`: layers, initial weights, frozen layers."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.hosts.engine.checkpoint import (
+    Checkpoint,
+    find_checkpoint,
+    keep_prefixes,
+    load_checkpoint,
+    load_weights,
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error means that memory ran out; torch has a type for it only on GPUs."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and ("allocate memory" in str(error) or "not enough memory" in str(error))
+    )
+
+
+@contextlib.contextmanager
+def memory_named(where: object, todo: str) -> Iterator[None]:
+    """Turn "out of memory" in the block into a `UserError` that says what to do."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise UserError("out of memory", where, todo) from error
+
+
+def build_layers(model: Any, is_train: bool = True) -> None:
+    """Create the layers; sizes that do not fit into memory are a user error."""
+    try:
+        model.setup(is_train=is_train)
+    except (RuntimeError, MemoryError, OverflowError, ValueError) as error:
+        reason = "out of memory" if is_out_of_memory(error) else str(error).partition("\n")[0]
+        todo = "check the sizes, e.g. emb_dim, enc_dim and dec_dim"
+        raise UserError(f"cannot build the network: {reason}", f"{model.opts.filename} [model]", todo) from error
+
+
+def refuse_other_words(model: Any, checkpoint: Checkpoint) -> None:
+    """Refuse a vocabulary of the same size with other words: they would get the wrong embeddings."""
+    for side, vocab in model.vocabs.items():
+        theirs = checkpoint.vocabularies.get(str(side))
+        if theirs and len(theirs) == len(vocab) and (difference := vocab.difference_from(theirs)):
+            todo = "use its vocabularies, or say with pretrained_layers which weights to take"
+            what = f"was trained with another vocabulary of {str(side)!r}: {difference}"
+            raise UserError(what, checkpoint.path, todo)
+
+
+def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> list[str]:
+    """Initialise, load pretrained weights unless a state will be loaded, freeze; return notes about it."""
+    notes = []
+    with memory_named(f"{model.opts.filename} [model]", "lower emb_dim, enc_dim or dec_dim"):
+        model.reset_parameters()
+    if options.pretrained_file and fresh:
+        checkpoint = load_checkpoint(find_checkpoint(options.pretrained_file, options.eval_metrics[0]))
+        weights = checkpoint.weights
+        if options.pretrained_layers:
+            weights = keep_prefixes(weights, options.pretrained_layers, checkpoint.path)
+        else:
+            refuse_other_words(model, checkpoint)
+        taken = load_weights(model, weights, checkpoint.path, partial=True)
+        notes.append(f"Loaded {len(taken)} of {len(model.state_dict())} weights from {checkpoint.path}")
+    for prefix in options.freeze_layers:
+        frozen = [item for item in model.named_parameters() if item[0].startswith(prefix)]
+        if not frozen:
+            known = sorted({name.rpartition(".")[0] for name, _ in model.named_parameters()})
+            raise UserError(
+                f"no weight begins with {prefix!r}", "[train] freeze_layers", f"there are: {', '.join(known)}"
+            )
+        for _, parameter in frozen:
+            parameter.requires_grad_(False)
+        notes.append(f"Froze {', '.join(name for name, _ in frozen)}")
+    return notes if fresh else []

@@ -1,0 +1,108 @@
+"""The progress of a run: counters, scores, best checkpoints. Plain values only, so that it can be saved as is."""
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pysimt_sac.core.metrics import Metric
+from pysimt_sac.core.sections import TrainOptions
+
+
+@dataclass
+class Best:
+    """The best score of a metric, the validation that gave it, and its checkpoint.
+
+    update: the one it was validated after; -1 in states of earlier versions, which did not store it.
+    """
+
+    score: float
+    validation: int
+    file: str = ""
+    update: int = -1
+
+
+@dataclass
+class Progress:
+    """The counters and scores of a run."""
+
+    seed: int = 0
+    epoch: int = 1
+    batch: int = 0  # batches of this epoch that are done
+    update: int = 0
+    validation: int = 0
+    bad_validations: int = 0  # in a row, by the first metric
+    validation_due: bool = False
+    epoch_loss: float = 0.0  # summed over the epoch's words so far
+    epoch_items: int = 0
+    train_loss: list[float] = field(default_factory=list)
+    scores: dict[str, list[float]] = field(default_factory=dict)
+    best: dict[str, Best] = field(default_factory=dict)
+    checkpoints: list[str] = field(default_factory=list)
+    ended: bool = False
+    lr_total: int = 0  # length of the learning-rate schedule, kept from the run's first start
+    first_update: int = 0  # the first that changed the model; before it only others, such as critics, learn
+    recent_losses: list[float] = field(default_factory=list)  # of the last reports, with ...
+    lowest_loss: float = math.inf  # ... their lowest mean so far, and ...
+    diverges: bool = False  # ... whether their mean is far above it
+    seconds: float = 0.0  # the run has taken, validations included ...
+    timed_updates: int = 0  # ... and the updates made in them; states of earlier versions did not count either
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "Progress":
+        """Restore the output of `to_dict`."""
+        best = {name: Best(**values) for name, values in stored["best"].items()}
+        return cls(**{**stored, "best": best})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+    def history(self) -> dict[str, Any]:
+        """Return what a checkpoint stores about its run, under pysimt's names."""
+        return {
+            "uctr": self.update,
+            "ectr": self.epoch,
+            "vctr": self.validation,
+            "early_bad": self.bad_validations,
+            "train_loss": list(self.train_loss),
+            "val_scores": {name: list(scores) for name, scores in self.scores.items()},
+        }
+
+    def end_epoch(self) -> float:
+        """Move on to the next epoch; return the mean loss per word of this one."""
+        mean = self.epoch_loss / max(1, self.epoch_items)
+        self.train_loss.append(mean)
+        self.epoch, self.batch, self.epoch_loss, self.epoch_items = self.epoch + 1, 0, 0.0, 0
+        return mean
+
+    def record(self, results: list[Metric], first: str, lost: bool = False) -> list[Metric]:
+        """Record a validation's scores; return those that are the best so far. first: the metric for early stopping.
+
+        lost: the model has diverged, so that none of them counts as best.
+        """
+        self.validation += 1
+        improved = []
+        for metric in results:
+            self.scores.setdefault(metric.name, []).append(metric.score)
+            best = self.best.get(metric.name)
+            before = Metric(metric.name, best.score, higher_better=metric.higher_better) if best else None
+            if not lost and (before is None or metric.better_than(before)):
+                self.best[metric.name] = Best(metric.score, self.validation, best.file if best else "", self.update)
+                improved.append(metric)
+        gained = any(metric.name == first.upper() for metric in improved)
+        self.bad_validations = 0 if gained else self.bad_validations + 1
+        return improved
+
+    def finished(self, options: TrainOptions) -> str:
+        """Return why a run that has ended has nothing left to do, or an empty string."""
+        return self.stop_reason(options) if self.ended else ""
+
+    def stop_reason(self, options: TrainOptions) -> str:
+        """Return why training ends here, or an empty string."""
+        if self.bad_validations >= options.patience:
+            return f"no gain in {options.patience} validations"
+        if self.update >= options.max_iterations:
+            return f"{options.max_iterations} updates done"
+        if self.epoch > options.max_epochs:
+            return f"{options.max_epochs} epochs done"
+        return ""

@@ -1,0 +1,317 @@
+"""The adapter to the original pysimt: extends it from outside, without changing its files.
+
+`register` puts a shell for each algorithm, our metrics, beam search and safe loader where pysimt looks for its own;
+commands call `train` and `load_translator`. Import this module after `pysimt_device.reserve_device`: pysimt binds its
+device at import.
+"""
+
+import argparse
+import dataclasses
+import functools
+import logging
+import platform
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from pysimt import logger, mainloop, metrics, models, monitor, stranslator, translators
+from pysimt.config import Options
+from pysimt.models import SimultaneousNMT, SimultaneousTFNMT
+from pysimt.samplers.approx import ApproximateBucketBatchSampler
+from pysimt.stranslator import STranslator
+from pysimt.utils.data import make_dataloader, sort_predictions
+from pysimt.utils.io import progress_bar, read_reference_files
+from pysimt.utils.misc import fix_seed
+from pysimt.utils.topology import DataSource
+
+import pysimt_sac.models  # noqa: F401 - registers our algorithms
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.errors import UserError, did_you_mean
+from pysimt_sac.core.files import make_folder, require_file, write_lines
+from pysimt_sac.core.metrics import ScoredBy
+from pysimt_sac.core.options import defaults, names, read_section
+from pysimt_sac.core.registry import METRICS, MODELS, load_plugin_modules
+from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
+from pysimt_sac.hosts import choice
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint
+from pysimt_sac.hosts.engine.config.parser import Options as EngineOptions
+from pysimt_sac.hosts.engine.config.parser import (
+    check_config,
+    keys_of,
+    plugin_modules,
+    read_config,
+    resolved_text,
+    used_option_classes,
+)
+from pysimt_sac.hosts.engine.config.recipe import check_recipe, refuse_in_pysimt
+from pysimt_sac.hosts.engine.data.moved_files import as_overrides, relocated
+from pysimt_sac.hosts.engine.decoding.translation import SearchOptions, Translator
+from pysimt_sac.hosts.engine.training.interrupts import Interrupted
+from pysimt_sac.hosts.engine.training.randomness import draw_seed
+from pysimt_sac.hosts.engine.training.runs import open_run
+from pysimt_sac.hosts.pysimt import resume as pysimt_resume
+from pysimt_sac.hosts.pysimt.actor import PysimtActor
+from pysimt_sac.hosts.pysimt.loop import AveragingMonitor, Loop
+from pysimt_sac.hosts.pysimt.stepper import SearchablePysimtModel
+from pysimt_sac.rl.algorithm import Algorithm
+from pysimt_sac.rl.session import Log, Session, TrainedByAlgorithm
+
+log = logging.getLogger("pysimt")
+
+
+class PysimtShell(TrainedByAlgorithm, SimultaneousNMT):  # type: ignore[misc]
+    """pysimt's model, trained by an algorithm; validation and translation are the base's."""
+
+    algorithm: ClassVar[type[Algorithm]]
+
+    def set_defaults(self) -> None:
+        """Add the algorithm's options."""
+        super().set_defaults()
+        ours = (defaults(cls) for cls in (ModelOptions, *self.algorithm.option_classes))
+        for name, value in (item for section in ours for item in section.items()):
+            self.defaults.setdefault(name, value)
+        self.defaults.update(self.algorithm.defaults)
+
+    def load_batches(self, split: str, batch_size: int) -> list[Any]:
+        """Return the batches of a split, with both sides."""
+        return list(make_dataloader(self.load_data(split, batch_size, mode="eval")))
+
+    def register_tensorboard(self, handle: Log) -> None:
+        """Build the algorithm; last call of the loop's constructor, and never made for translation."""
+        super().register_tensorboard(handle)
+        self.session = Session(self.algorithm, PysimtActor.of(self), self.opts, handle)
+
+    def forward(self, batch: Any, uctr: int = 0, ectr: int = 0) -> Any:
+        """Return the algorithm's loss in training, else the negative log-likelihood."""
+        if not self.training or self.session is None:
+            return super().forward(batch)
+        sides = {str(side): ids for side, ids in batch.items()}
+        return self.session.training_loss(Batch(sides), uctr, ectr)
+
+
+# Registration
+
+
+def register() -> None:
+    """Add our models, metrics, search and loader to pysimt; names that it already has are kept."""
+    for registry in (MODELS, METRICS):
+        registry.read_entry_points()
+    for name, registered in MODELS.items.items():
+        if not hasattr(models, name) and issubclass(registered, Algorithm):
+            setattr(models, name, type(name, (PysimtShell,), {"algorithm": registered}))
+    for name, scored_by in METRICS.items.items():
+        if name not in metrics.metric_info:
+            setattr(metrics, f"{name}Scorer", lambda name=name, scored_by=scored_by: Scorer(name, scored_by))
+            metrics.metric_info[name] = "max" if scored_by.higher_better else "min"
+            metrics.beam_metrics.append(name)
+    repair()
+    for module in (mainloop, monitor, stranslator):
+        module.load_pt_file = lambda path, device="cpu": as_pysimt_loads(load_checkpoint(path))
+    mainloop.Monitor = AveragingMonitor
+    for module in (mainloop, stranslator):
+        module.get_translator = lambda kind: our_search if kind == "bs" else translators.get_translator(kind)
+
+
+def repair() -> None:
+    """Fix bugs of pysimt 1.0.0 that break configurations which both hosts should run."""
+    if not hasattr(ApproximateBucketBatchSampler, "_rng"):  # `sampler_type: approximate` fails without it
+        ApproximateBucketBatchSampler._rng = np.random.RandomState(12345)
+    # `num_workers: 1` hangs on batches whose keys cannot be pickled.
+    DataSource.__reduce__ = lambda self: (DataSource, (self.data, self._type, self.src, self.trg))
+
+
+def require_model(name: str, where: object) -> Any:
+    """Return the model class of that name, pysimt's or ours."""
+    if not isinstance(getattr(models, name, None), type):
+        raise UserError(f"unknown model {name!r}", where, did_you_mean(name, [*MODELS.items, *vars(models)]))
+    return getattr(models, name)
+
+
+def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return a checkpoint in the format of pysimt's loader, which unpickles anything; torch refuses that since 2.6.
+
+    The optimiser is left out: with it, pysimt would give a fine-tuned model the learning rate of its pre-training.
+    """
+    return {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
+
+
+class Scorer:
+    """One of our metrics, for pysimt's evaluator."""
+
+    def __init__(self, name: str, scored_by: ScoredBy) -> None:
+        self.name, self.scored_by = name, scored_by
+
+    def compute(self, refs: Any, hyps: list[str], language: str | None = None) -> Any:
+        """Score translations against one or several reference files."""
+        score = self.scored_by.compute(hyps, read_reference_files(*refs))
+        return metrics.Metric(self.name, score, higher_better=self.scored_by.higher_better)
+
+
+# Search
+
+
+class EngineSearch:
+    """The engine's search with pysimt's interface; its beam search does not extend hypotheses past `<eos>`."""
+
+    def __init__(
+        self, model: Any, data_loader: Any, out_prefix: str, batch_size: int, filter_chain: Any = None, **more: Any
+    ) -> None:
+        self.model, self.data_loader, self.out_prefix, self.filtered = (
+            model,
+            data_loader,
+            out_prefix,
+            bool(filter_chain),
+        )
+        self.search = more.get("search") or SearchOptions("bs", max_len=more["max_len"])
+        self.beam_size = self.search.beam_size  # set by pysimt's loop
+
+    def run(self, **_: Any) -> tuple[list[str]]:
+        """Translate the loader's batches, write them if there is an output prefix, and return them in corpus order."""
+        search = dataclasses.replace(self.search, beam_size=self.beam_size)
+        device = next(self.model.parameters()).device
+        translator = Translator(SearchablePysimtModel(self.model), search, device, self.filtered)
+        in_order = [found for _, batch_found in translator.hypotheses(self.batches()) for found in batch_found]
+        found = sort_predictions(self.data_loader, in_order)
+        if self.out_prefix:
+            prefix, _dot, split = self.out_prefix.rpartition(".")
+            for path in translator.write(found, split, prefix):
+                log.info(f"Wrote {path}")
+        return ([translator.text(hypotheses[0]) for hypotheses in found],)
+
+    run_all = run
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the loader's batches, with the sentences' positions in the corpus."""
+        n_seen = 0
+        for batch in progress_bar(self.data_loader, unit="batch"):
+            order = getattr(self.data_loader.batch_sampler, "orig_idxs", range(len(self.data_loader.dataset)))
+            batch.indices = [int(index) for index in order[n_seen : n_seen + batch.size]]
+            n_seen += batch.size
+            yield batch
+
+
+def our_search(model: Any, *arguments: Any, **options: Any) -> Any:
+    """Return our beam search, or pysimt's for transformers: their decoder reads whole hypotheses at every step."""
+    search = translators.BeamSearch if isinstance(model, SimultaneousTFNMT) else EngineSearch
+    return search(model, *arguments, **options)
+
+
+# Training
+
+
+def pysimt_options(ours: EngineOptions) -> Any:
+    """Convert merged, overridden and interpolated engine options to pysimt's, which are only read from files."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / "merged.conf"
+        write_lines(written, resolved_text(ours, given_only=True).splitlines())
+        options = Options(str(written), [])
+    options.filename = ours.filename
+    return options
+
+
+def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions, list[str]]:
+    """Refuse wrong or unsupported options; return the recipe and its warnings (pysimt gives all others)."""
+    where, name = ours.filename, str(ours.train["model_type"])
+    if issubclass(model_type, PysimtShell):
+        check_config(ours)
+    recipe, warnings = read_section(RecipeOptions, ours.model, f"{where} [model]"), list[str]()
+    if recipe != RecipeOptions():  # else pysimt itself checks `[train]` of its own models
+        warnings = check_recipe(recipe, read_section(TrainOptions, ours.train, f"{where} [train]"), where)
+    refuse_in_pysimt(recipe, name, where)
+    for metric in str(ours.train["eval_metrics"]).upper().split(","):
+        if metric.strip() not in metrics.metric_info:
+            todo = did_you_mean(metric.strip(), metrics.metric_info)
+            raise UserError(f"unknown metric {metric.strip()!r}", f"{where} [train] eval_metrics", todo)
+    return recipe, warnings
+
+
+def build_model(model_type: Any, options: Any) -> Any:
+    """Build the model without the keys of recipes and user rewards, unknown to pysimt; checkpoints keep them."""
+    unknown = names(RecipeOptions)
+    if issubclass(model_type, PysimtShell):
+        algorithm = model_type.algorithm
+        used = keys_of(used_option_classes(algorithm, options.model, f"{options.filename} [model]"))
+        unknown |= used - keys_of((ModelOptions, *algorithm.option_classes))
+    given = {name: options.model.pop(name) for name in sorted(unknown) if name in options.model}
+    model = model_type(opts=options)
+    model.opts.model.update(given)
+    return model
+
+
+def train(args: argparse.Namespace, manager: Any) -> int:
+    """Train in pysimt's loop. The engine reads the configuration as well, to check it and to find runs to resume."""
+    if args.check:
+        raise UserError("only the embedded engine supports this", "--check", "set PYSIMT_SAC_HOST=embedded")
+    ours = read_config(args.config, args.overrides)
+    load_plugin_modules(plugin_modules(ours))
+    register()
+    model_type = require_model(str(ours.train["model_type"]), f"{args.config} [train] model_type")
+    recipe, warnings = check_options(ours, model_type)
+    if ours.train["pretrained_file"]:  # pysimt itself accepts only files
+        metric = str(ours.train["eval_metrics"]).split(",")[0].strip()
+        pretrained = find_checkpoint(ours.train["pretrained_file"], metric)
+    logger.setup()
+    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, pysimt_resume.stopped_by_signals():
+        if reason := pysimt_resume.finished(run.state, ours.train):
+            more = "raise max_epochs, max_iterations or patience to continue; --restart starts over"
+            log.info(f"{run.exp_id} in {run.folder} is finished: {reason} ({more})")
+            return 0
+        options = pysimt_options(ours)
+        seed = run.state["progress"]["seed"] if run.state else options.train["seed"] or draw_seed()
+        options.train.update(subfolder=run.subfolder, exp_id=run.exp_id, seed=fix_seed(seed))
+        if ours.train["pretrained_file"]:
+            options.train["pretrained_file"] = pretrained
+        with pysimt_resume.HostJournal(run, options.train["tensorboard_dir"]) as journal:
+            versions = f"torch {torch.__version__}, Python {platform.python_version()}"
+            log.info(f"Host: {choice.describe()}, {versions}, {manager}")
+            log.info(pysimt_resume.describe_resuming(run) if run.state else options)
+            for warning in warnings:
+                log.info(f"Warning: {warning}")
+            try:
+                model = build_model(model_type, options)
+                Loop(model, options.train, manager, recipe, run, ours.to_dict(), journal)()
+            except Interrupted as interruption:
+                log.info(f"Stopped by {interruption}; the same command resumes from the end of the last complete epoch")
+                return interruption.status
+    return 0
+
+
+# Translating
+
+
+def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
+    """Return pysimt's translator with a checkpoint's model, ready to be called if there are splits to translate."""
+    logger.setup()
+    log.info(f"Host: {choice.describe()}")
+    fix_seed(search.seed)
+    checkpoint = load_checkpoint(args.model)
+    if args.data:  # vocabularies, too: pysimt always reads their files
+        moved = as_overrides(relocated(checkpoint.options, args.data))
+        options = EngineOptions.from_dict(checkpoint.options, moved).to_dict()
+        checkpoint = dataclasses.replace(checkpoint, options=options)
+    ours = EngineOptions.from_dict(checkpoint.options, args.override)
+    if any(word.startswith("model.plugin_modules:") for word in args.override):
+        load_plugin_modules(plugin_modules(ours))
+    register()
+    require_model(str(ours.train.get("model_type")), args.model)
+    for path in ours.vocabulary.values():
+        require_file(Path(path), "vocabulary")
+    splits = args.splits.split(",") if args.splits else []
+    for split in splits if not args.source else ():
+        if f"{split}_set" not in ours.data:
+            known = [name.removesuffix("_set") for name in ours.data if name.endswith("_set")]
+            raise UserError(f"unknown split {split!r}", f"{args.model} [data]", did_you_mean(split, known))
+    if splits:
+        make_folder(Path(args.output).parent)  # pysimt would fail without it
+    stranslator.load_pt_file = lambda path, device="cpu": as_pysimt_loads(checkpoint)
+    if args.func == "bs-pysimt":
+        stranslator.get_translator = translators.get_translator
+    elif args.func != "gs":
+        stranslator.get_translator = lambda kind: functools.partial(our_search, search=search)
+    same = ("model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size")
+    arguments = {name: getattr(args, name) for name in (*same, "disable_filters", "override")}
+    func = "gs" if args.func == "gs" else "bs"  # pysimt's names
+    return STranslator(func=func, splits=",".join(splits), delta="", n_init_tokens="", criteria="", **arguments)

@@ -1,0 +1,250 @@
+"""The training session of an algorithm in a host's loop; the shells of both hosts delegate to it.
+
+It passes batches to the algorithm, applies the warm-up, reports metrics and warnings, and saves the algorithm's state.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from pysimt_sac.core.actor import Actor
+from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.distributed import world
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.filters import FilterChain
+from pysimt_sac.core.metrics import bleu
+from pysimt_sac.core.options import read_section
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.rewards import Translations
+from pysimt_sac.rl.algorithm import Algorithm
+from pysimt_sac.rl.diagnostics import HealthMonitor
+from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
+
+NO_ACTOR = (
+    "Warning: there is no pretrained_file: the actor starts from random weights, and its samples earn almost no "
+    "reward; train an actor first (pysimt train -C experiments/mle.conf) and set pretrained_file to its folder"
+)
+# The most important metrics and their console headings, most informative first. The first five that an algorithm has
+# are shown.
+WITHOUT_ACTOR = {
+    "critic_loss": "critic loss",
+    "unsup_accuracy": "label acc.",
+    "chance_accuracy": "by chance",
+    "explained_variance": "expl. var.",
+    "q": "Q",
+    "return": "return",
+    "length_ratio": "length ratio",
+    "entropy": "entropy",
+}
+WITH_ACTOR = {
+    "greedy_bleu": "greedy BLEU",
+    "reward": "reward",
+    "length_ratio": "length ratio",
+    "entropy": "entropy",
+    "explained_variance": "expl. var.",
+    "unsup_accuracy": "label acc.",
+    "sampled_bleu": "sampled BLEU",
+    "mle_loss": "NLL",
+}
+SHOWN = 5
+WARMUP = "the reward, not yet the actor"
+
+
+class TrainingStage(NamedTuple):
+    """A phase of a run in which the same components learn, with an epoch and an update in it."""
+
+    name: str
+    epoch: int
+    update: int
+
+
+class RunOptions(Protocol):
+    """The sections of a configuration that a session reads."""
+
+    filename: str
+    train: dict[str, Any]
+    model: dict[str, Any]
+
+
+class Log(Protocol):
+    """A run's log and curves."""
+
+    def say(self, message: str) -> None:
+        """Write a line to console and log."""
+
+    def log_scalar(self, name: str, value: float, step: int) -> None:
+        """Add a point to a curve."""
+
+
+class Session:
+    """One algorithm, from the start of training."""
+
+    def __init__(self, algorithm: type[Algorithm], actor: Actor, opts: RunOptions, log: Log) -> None:
+        self.actor, self.log = actor, log
+        train = read_section(TrainOptions, opts.train, f"{opts.filename} [train]")
+        self.filters = FilterChain(train.eval_filters)
+        seed = int(opts.train["seed"])
+        setup = Setup(actor, opts.model, str(opts.filename), seed, train.batch_size, self.filters, log.say)
+        self.warmup = setup.read(ActorOptions).actor_warmup
+        self.health_freq = setup.read(RLOptions).health_freq
+        self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
+        refuse_unshardable(self.algorithm, setup)
+        self.stage, self.actor_learns = "", False
+        self.reported: dict[str, float] = {}  # metrics not yet shown on the console
+        self.first_update = 0  # of the actor; before it, the actor does not learn
+        if self.algorithm.collector and not train.pretrained_file:
+            log.say(NO_ACTOR)
+
+    def training_loss(self, batch: Batch, update: int, epoch: int) -> dict[str, Any]:
+        """Return the algorithm's loss, as a sum, in the form that both training loops expect."""
+        self.enter(self.algorithm.stage(epoch))
+        self.algorithm.metrics = {}  # of this update only, so that a resumed run reports the same
+        sharded = world.sharded  # whether the batch is; replayed experience may not be
+        loss = self.algorithm.update(batch, update, epoch)
+        self.actor_learns = bool(loss.terms)
+        if self.algorithm.collector and update % self.health_freq == 0:
+            norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
+            self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch, sharded)}, update)
+        if not loss.terms:  # a zero that depends on no weight: the host's optimiser skips them all
+            return {"loss": torch.zeros((), device=self.actor.device, requires_grad=True), "n_items": loss.n_items}
+        self.first_update = self.first_update or update
+        return {"loss": sum(loss.terms.values()) * world.global_count(loss.n_items), "n_items": loss.n_items}
+
+    @property
+    def learning(self) -> str:
+        """What learns at present, in words."""
+        is_warmup = not self.actor_learns and self.stage == "actor"
+        return WARMUP if is_warmup else self.stage
+
+    def stages(self, max_epochs: int) -> list[TrainingStage]:
+        """Return the stages of a run: the first epoch of each, and the first update whose metrics are reported."""
+        if not self.algorithm.collector:
+            return [TrainingStage("", 1, 1)]
+        first = {self.algorithm.stage(epoch): epoch for epoch in range(max_epochs, 0, -1)}
+        warmup = self.algorithm.updates_without_actor
+        after = warmup - warmup % self.health_freq + self.health_freq
+        found = [TrainingStage(stage, epoch, after) for stage, epoch in sorted(first.items(), key=lambda item: item[1])]
+        return [TrainingStage(WARMUP, 1, 1), *found] if warmup else found
+
+    def take_figures(self) -> dict[str, float]:
+        """Return the most important metrics of the last report, once."""
+        metrics, self.reported = self.reported, {}
+        collector = self.algorithm.collector
+        weights = collector.rewarder.weights if collector else {}
+        if rewards := [weights[name] * metrics[f"reward_{name}"] for name in weights if f"reward_{name}" in metrics]:
+            metrics["reward"] = sum(rewards)
+        columns = WITH_ACTOR if self.actor_learns else WITHOUT_ACTOR
+        found = {heading: metrics[name] for name, heading in columns.items() if name in metrics}
+        return dict(list(found.items())[:SHOWN])
+
+    def lr_factor(self, update: int) -> float:
+        """Return the warm-up factor of the learning rate, which starts at the actor's first update."""
+        learned = update + 1 - (self.first_update or 1)
+        return min(1.0, learned / self.warmup) if self.warmup else 1.0
+
+    def enter(self, stage: str) -> None:
+        """Announce and prepare a stage when it starts."""
+        if stage != self.stage:
+            self.stage = stage
+            self.log.say(f"Now learning: {stage}")
+            with world.unsharded():  # every rank runs the gate on the same sentences
+                lines = self.algorithm.begin_stage(stage)
+            for line in lines:
+                self.log.say(line)
+
+    def report(self, metrics: dict[str, float], update: int) -> None:
+        """Log the metrics, add a point to each curve, and print new warnings."""
+        self.reported = dict(metrics)
+        self.log.say("  ".join(f"{name} {value:.3g}" for name, value in metrics.items()))
+        for name, value in metrics.items():
+            self.log.log_scalar(f"rl_{name}", value, update)
+        for warning in self.monitor.check(metrics):
+            self.log.say(f"Warning: {warning}. The best checkpoint so far is kept.")
+
+    def gradient_norm(self, term: Tensor) -> float:
+        """Return the norm of the actor's gradient of a single loss term."""
+        weights = [weight for weight in self.actor.networks.parameters() if weight.requires_grad]
+        gradients = torch.autograd.grad(world.local_share(term), weights, retain_graph=True, allow_unused=True)
+        found = world.all_reduce([gradient for gradient in gradients if gradient is not None])
+        return float(torch.nn.utils.get_total_norm(found))
+
+    def word_scores(self, batch: Batch, sharded: bool) -> dict[str, float]:
+        """Return BLEU of the last sampled hypotheses and of the batch's greedy ones, filtered as in validation."""
+        collector = self.algorithm.collector
+        if collector is None or collector.last is None:
+            return {}
+        _, rollout = collector.roll_out(self.actor, batch, generator=None)
+        greedy = Translations.from_ids(rollout.words_TB, batch[self.actor.target], self.actor.tokens)
+        return {"sampled_bleu": self.word_bleu(collector.last, sharded), "greedy_bleu": self.word_bleu(greedy, sharded)}
+
+    def word_bleu(self, translations: Translations, sharded: bool) -> float:
+        """Return corpus BLEU of words, not of the model's units; sharded: gather the translations of all ranks."""
+        pairs = list(zip(translations.hypotheses, translations.references, strict=True))
+        if sharded:
+            pairs = [pair for part in world.gather(pairs) for pair in part]
+        texts = zip(*pairs, strict=True)
+        hypotheses, references = (self.filters([" ".join(words) for words in text]) for text in texts)
+        return bleu(hypotheses, [references])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state needed to resume, apart from the weights."""
+        return {
+            "stage": self.stage,
+            "first_update": self.first_update,
+            "monitor": self.monitor.state_dict(),
+            "algorithm": self.algorithm.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the state."""
+        self.stage, self.first_update = state["stage"], state["first_update"]
+        self.monitor.load_state_dict(state["monitor"])
+        self.algorithm.load_state_dict(state["algorithm"])
+
+
+def refuse_unshardable(algorithm: Algorithm, setup: Setup) -> None:
+    """Refuse user-defined algorithms and rewards that do not support several processes."""
+    if world.size == 1:
+        return
+    todo = "set `distributed = True` in it if it computes shares (docs/distributed.md), or train with one process"
+    if not algorithm.distributed:
+        raise UserError(f"{type(algorithm).__name__} does not train with several processes", setup.where, todo)
+    if algorithm.collector is None:
+        return
+    rewarder = algorithm.collector.rewarder
+    for name in rewarder.learners:
+        if not getattr(rewarder.parts[name], "distributed", False):
+            raise UserError(f"the reward {name!r} does not learn with several processes", setup.where, todo)
+
+
+class TrainedByAlgorithm:
+    """What training loops need of a shell besides the loss; it delegates to the session once training starts."""
+
+    session: Session | None = None
+
+    def lr_factor(self, update: int) -> float:
+        """Return the actor's warm-up factor."""
+        return self.session.lr_factor(update) if self.session else 1.0
+
+    def training_state(self) -> dict[str, Any]:
+        """Return the algorithm's state."""
+        return self.session.state_dict() if self.session else {}
+
+    def load_training_state(self, state: dict[str, Any]) -> None:
+        """Restore the state."""
+        if self.session:
+            self.session.load_state_dict(state)
+
+    @property
+    def learning(self) -> str:
+        """What learns at present; empty if the algorithm does not sample."""
+        return self.session.learning if self.session and self.session.algorithm.collector else ""
+
+    def figures(self) -> dict[str, float] | None:
+        """Return the algorithm's own metrics for the console; None if it does not sample."""
+        return self.session.take_figures() if self.session and self.session.algorithm.collector else None
+
+    def stages(self, max_epochs: int) -> list[TrainingStage]:
+        """Return the stages of a run of `max_epochs`."""
+        return self.session.stages(max_epochs) if self.session else [TrainingStage("", 1, 1)]

@@ -1,0 +1,58 @@
+"""Checkpoints as pysimt writes them: paths, a defaultdict and metrics inside; and the one in the research data."""
+
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import torch
+
+from pysimt_sac.cli import main
+from pysimt_sac.core.metrics import METRICS
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
+
+SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[3] / "shared")
+GIVEN = SHARED / "checkpoints/pysimt-mle-en-de.ckpt"
+PAPER = SHARED / "data/multi30k/paper/en-de"
+
+
+def test_one_with_pysimts_types_translates(toy):
+    assert main(["train", "-C", str(toy.config), "train.max_epochs:1"]) == 0
+    (ours,) = toy.run_folder.glob("*.best.bleu.ckpt")
+    loaded = load_checkpoint(ours)
+    options = dict(loaded.options)
+    for section in ("data", "vocabulary"):
+        options[section] = as_paths(options[section])
+    scores = defaultdict(list)
+    scores["LOSS"].append(1.0)
+    theirs = toy.folder / "pysimt.ckpt"
+    history = {"uctr": 1, "val_scores": scores}
+    torch.save({"opts": options, "model": loaded.weights, "history": history}, theirs)
+    outputs = []
+    for checkpoint in (ours, theirs):
+        prefix = toy.folder / f"out/{checkpoint.stem}"
+        assert main(["translate", "-s", "val", "-o", str(prefix), str(checkpoint)]) == 0
+        outputs.append(prefix.with_name(f"{prefix.name}.val.gs.raw").read_text())
+    assert outputs[0] == outputs[1]
+
+
+def as_paths(value):
+    if isinstance(value, dict):
+        return {key: as_paths(item) for key, item in value.items()}
+    return Path(value) if isinstance(value, str) and value.startswith("/") else value
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not GIVEN.is_file(), reason="the research data is not here (set PYSIMT_SAC_SHARED)")
+@pytest.mark.parametrize(("split", "expected"), [("test_2017_mscoco", 25.1)])
+def test_the_given_one_reaches_the_bleu_that_pysimt_measured(split, expected, tmp_path):
+    source = ["-s", split, "-S", f"src:{PAPER}/{split}.lc.norm.tok.en"]
+    vocabularies = [
+        f"vocabulary.src:{PAPER}/train.lc.norm.tok.vocab.en",
+        f"vocabulary.trg:{PAPER}/train.lc.norm.tok.bpe.vocab.de",
+    ]
+    arguments = [*source, "-o", str(tmp_path / "x"), "-b", "64", "-x", *vocabularies]
+    assert main(["translate", str(GIVEN), *arguments]) == 0
+    hypotheses = (tmp_path / f"x.{split}.gs").read_text().splitlines()
+    references = (PAPER / f"{split}.lc.norm.tok.de.dehyph").read_text().splitlines()
+    assert METRICS.get("bleu").compute(hypotheses, [references]) == pytest.approx(expected, abs=0.05)
