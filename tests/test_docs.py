@@ -115,7 +115,7 @@ def test_the_tutorial_runs_and_is_stored_with_what_it_shows(tmp_path):
     assert shown(stored["cells"]) == shown(done["cells"])
     assert str(shown(stored["cells"])).count("image/png") == 2
     assert [cell["execution_count"] for cell in stored["cells"] if cell["cell_type"] == "code"] == list(range(1, 11))
-    assert "ein mann putzt einen hund." in str(done)  # learnt in four epochs
+    assert "ein mann putzt einen hund." in str(done)  # learned in four epochs
     page = notebook.as_markdown(done, tmp_path)
     assert page.count("![A figure](tutorial-") == len(list(tmp_path.glob("tutorial-*.png"))) == 2
 

@@ -23,7 +23,7 @@ from pysimt_sac.hosts.engine.decoding.translation import (
     load_model,
 )
 from pysimt_sac.hosts.engine.device import choose_device
-from pysimt_sac.hosts.engine.preparation import memory_named
+from pysimt_sac.hosts.engine.preparation import out_of_memory_as_user_error
 
 NO_TARGETS = "give one target for each source"
 
@@ -131,7 +131,7 @@ class Model:
             model.sl: Text(sources, model.src_vocab, is_target=False),
             model.tl: Text(targets, model.trg_vocab, is_target=True),
         }
-        with memory_named(f"batches of {batch_size} sentences", "lower batch_size"):
+        with out_of_memory_as_user_error(f"batches of {batch_size} sentences", "lower batch_size"):
             return score_corpus(model, ParallelCorpus(sides, batch_size), self.device)
 
 

@@ -110,6 +110,6 @@ def override_words(overrides: dict[str, Any]) -> list[str]:
         elif isinstance(value, dict):
             words += [f"{name}.{key}:{write_value(item)}" for key, item in value.items()]
         else:
-            todo = "give a section with its keys, e.g. train={'seed': 2}, or **{'train.seed': 2}"
-            raise UserError(f"{value!r} is not a dictionary of keys and values", name, todo)
+            hint = "give a section with its keys, e.g. train={'seed': 2}, or **{'train.seed': 2}"
+            raise UserError(f"{value!r} is not a dictionary of keys and values", name, hint)
     return words

@@ -39,7 +39,7 @@ def describe_host() -> list[str]:
         try:
             reserve_device("cpu")
         except UserError as error:
-            return [f"Host:              none, because {error.what}", f"                   ({error.todo})"]
+            return [f"Host:              none, because {error.what}", f"                   ({error.hint})"]
     return [f"Host:              {choice.describe()}"]
 
 

@@ -85,7 +85,7 @@ def read_hypotheses(args: argparse.Namespace) -> list[tuple[str, tuple[NamedText
     systems = [(name, [Path(file) for file in files]) for name, files in options.given_systems(args)]
     systems += [(name, [path]) for name, path in zip(short_names(args.hypotheses), args.hypotheses, strict=True)]
     if not systems:
-        raise UserError("no hypotheses are given", todo="pysimt-sac lexical --mlt TSV HYP...")
+        raise UserError("no hypotheses are given", hint="pysimt-sac lexical --mlt TSV HYP...")
     check_names([name for name, _ in systems])
     return [(name, tuple(map(read_text, files))) for name, files in systems]
 

@@ -36,11 +36,11 @@ def run(args: argparse.Namespace) -> int:
 
 def train(args: argparse.Namespace) -> int:
     """Train, as one of several ranks or as the only process."""
-    from pysimt_sac.core.distributed import refuse_several
+    from pysimt_sac.core.distributed import check_single_process
     from pysimt_sac.hosts import choice
 
     if choice.name() == "pysimt":
-        refuse_several()
+        check_single_process()
         from pysimt_sac.hosts.pysimt.device import reserve_device
 
         manager = reserve_device(args.device_id)

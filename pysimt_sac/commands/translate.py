@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
 def translate(args: argparse.Namespace) -> int:
     """Translate, as one of several ranks or as the only process."""
-    from pysimt_sac.core.distributed import refuse_several, world
+    from pysimt_sac.core.distributed import check_single_process, world
     from pysimt_sac.hosts import choice
     from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
 
@@ -103,7 +103,7 @@ def translate(args: argparse.Namespace) -> int:
         args.output += name_of_system(args.model)
     args.named, args.model = args.model, str(checkpoint_to_use(args.model))
     if choice.name() == "pysimt":
-        refuse_several()
+        check_single_process()
         return translate_in_pysimt(args)
     return translate_embedded(args)
 
@@ -133,8 +133,8 @@ def check_arguments(args: argparse.Namespace) -> None:
     if args.prepare and not args.raw:
         raise UserError("is only for plain text", "--prepare", "add --raw")
     if args.raw and args.splits and not args.source:
-        todo = "give plain text on standard input, or with -s NAME -S src:FILE"
-        raise UserError("the splits of a configuration are prepared text", "--raw", todo)
+        hint = "give plain text on standard input, or with -s NAME -S src:FILE"
+        raise UserError("the splits of a configuration are prepared text", "--raw", hint)
     if args.raw and (args.disable_filters or args.func == "bs-pysimt"):
         other = "-n" if args.disable_filters else "-f bs-pysimt"
         raise UserError(f"cannot be combined with {other}", "--raw", "leave one of them out")
@@ -234,8 +234,8 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
 def translate_embedded(args: argparse.Namespace) -> int:
     """Translate in the embedded engine."""
     if args.func == "bs-pysimt":
-        todo = "use -f bs, or install pysimt and set PYSIMT_SAC_HOST=pysimt"
-        raise UserError("this search is pysimt's own", "-f bs-pysimt", todo)
+        hint = "use -f bs, or install pysimt and set PYSIMT_SAC_HOST=pysimt"
+        raise UserError("this search is pysimt's own", "-f bs-pysimt", hint)
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.core.distributed import world
     from pysimt_sac.corpora.plain_text import plain_text_of

@@ -40,10 +40,10 @@ class Stepper(Protocol):
     device: torch.device
     can_join: bool  # whether `join` is supported
 
-    def log_probs(self, words_BK: Tensor) -> Tensor:
+    def log_probs(self, tokens_BK: Tensor) -> Tensor:
         """Return log-probabilities (B, K, V) of the next words; forbidden ones are -inf."""
 
-    def likeliest(self, words_B: Tensor) -> Tensor:
+    def likeliest(self, tokens_B: Tensor) -> Tensor:
         """Return the likeliest next word of one hypothesis per sentence."""
 
     def keep_sentences(self, indices: Tensor) -> None:
@@ -101,18 +101,18 @@ class Actor(Protocol):
     def stepper(self, encoded: Encoded) -> Stepper:
         """Return the policy one step at a time, without gradient, for `rl.rollout.roll_out`."""
 
-    def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
+    def log_probs(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps) -> Tensor:
         """Return the log-probabilities (N, V) of the next word at every real step."""
 
     def policy(
-        self, encoded: Encoded, words_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
+        self, encoded: Encoded, tokens_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
     ) -> tuple[Tensor, Support | None]:
         """Return log pi (N, A) over the k likeliest words and the taken ones; over the vocabulary if k = 0."""
 
     def policy_on(
         self,
         encoded: Encoded,
-        words_TB: Tensor,
+        tokens_TB: Tensor,
         positions_N: Tensor,
         support: Support | None,
         order_N: Tensor | None = None,
@@ -122,7 +122,7 @@ class Actor(Protocol):
         order_N: what the positions are sorted by, if not by time; see `World.global_rows`.
         """
 
-    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
+    def taken_words(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
         """Score only the words of given hypotheses, under the policy at a sampling temperature."""
 
     def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:

@@ -128,7 +128,7 @@ class World:
         longest = self.global_max(int(order_N[-1]) + 1 if len(order_N) else 0)
         own_T = torch.bincount(order_N, minlength=longest)
         all_RT = [torch.empty_like(own_T) for _ in range(self.size)]
-        with self.lost_peers_named():
+        with self.lost_peers_as_user_error():
             dist.all_gather(all_RT, own_T, group=self.group)
         total_T = torch.stack(all_RT).sum(0)
         before_T = torch.stack([torch.zeros_like(own_T), *all_RT[: self.rank]]).sum(0)
@@ -162,7 +162,7 @@ class World:
         if not self.sharded:
             return share
         total = share.detach().clone()
-        with self.lost_peers_named():
+        with self.lost_peers_as_user_error():
             dist.all_reduce(total, group=self.group)
         return total
 
@@ -178,7 +178,7 @@ class World:
         if self.size == 1:
             return number
         largest = torch.tensor(number)
-        with self.lost_peers_named():
+        with self.lost_peers_as_user_error():
             dist.all_reduce(largest, dist.ReduceOp.MAX, group=self.group)
         return int(largest)
 
@@ -205,7 +205,7 @@ class World:
         if self.size == 1 or not tensors:
             return tensors
         row = torch.cat([tensor.flatten() for tensor in tensors])
-        with self.lost_peers_named():
+        with self.lost_peers_as_user_error():
             dist.all_reduce(row, group=self.group)
         pieces = row.split([tensor.numel() for tensor in tensors])
         return [piece.view_as(tensor) for piece, tensor in zip(pieces, tensors, strict=True)]
@@ -217,7 +217,7 @@ class World:
         if self.size == 1:
             return [value]
         found: list[Any] = [None] * self.size
-        with self.lost_peers_named():
+        with self.lost_peers_as_user_error():
             dist.all_gather_object(found, value, group=self.group)
         return found
 
@@ -226,7 +226,7 @@ class World:
         if self.size == 1:
             return [value]
         found: list[Any] | None = [None] * self.size if self.is_main else None
-        with self.lost_peers_named():
+        with self.lost_peers_as_user_error():
             dist.gather_object(value, found, dst=0, group=self.group)
         return found or []
 
@@ -240,14 +240,14 @@ class World:
                 answer[0] = function()
             except UserError as error:
                 answer[1] = error
-        with self.lost_peers_named():
+        with self.lost_peers_as_user_error():
             dist.broadcast_object_list(answer, src=0, group=self.group)
         if answer[1] is not None:
             raise answer[1]
         return answer[0]  # type: ignore[no-any-return]
 
     @contextlib.contextmanager
-    def lost_peers_named(self) -> Iterator[None]:
+    def lost_peers_as_user_error(self) -> Iterator[None]:
         """Turn a failed collective operation into a `UserError`: another rank has ended."""
         try:
             yield
@@ -256,7 +256,7 @@ class World:
             raise UserError(what, where, "the same command resumes from the last saved state") from error
 
 
-def refuse_several() -> None:
+def check_single_process() -> None:
     """Refuse several processes, for hosts that train in a single one."""
     if world.size > 1:
         what = f"trains and translates with one process, not with {world.size}"

@@ -15,19 +15,19 @@ LONGEST = 1000  # characters of a message; users may pass a whole file where a n
 class UserError(Exception):
     """An error of the user or the machine that one line can explain.
 
-    what: the problem; where: the file, key or option; todo: how to fix it.
+    what: the problem; where: the file, key or option; hint: how to fix it.
     """
 
-    def __init__(self, what: str, where: object = "", todo: str = "") -> None:
+    def __init__(self, what: str, where: object = "", hint: str = "") -> None:
         self.what = what
         self.where = str(where)
-        self.todo = todo
+        self.hint = hint
         super().__init__(str(self))
 
     def __str__(self) -> str:
         message = f"{self.where}: {self.what}" if self.where else self.what
-        if self.todo:
-            message += f" ({self.todo})"
+        if self.hint:
+            message += f" ({self.hint})"
         return shorten(" ".join(message.split()))
 
 

@@ -30,17 +30,17 @@ def sections_with_parts(classes: Iterable[type]) -> list[type[NamesParts]]:
 def check_declaration(cls: Any, where: str) -> None:
     """Refuse an invalid class of options."""
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
-        todo = "decorate it with @dataclass(frozen=True)"
-        raise UserError(f"{cls!r} is not a frozen dataclass of options", where, todo)
+        hint = "decorate it with @dataclass(frozen=True)"
+        raise UserError(f"{cls!r} is not a frozen dataclass of options", where, hint)
     for field in dataclasses.fields(cls):
         if "help" not in field.metadata:
-            todo = f'write `{field.name}: TYPE = option(DEFAULT, "what it means")`'
-            raise UserError(f"{cls.__name__}.{field.name} is not declared by `option`", where, todo)
+            hint = f'write `{field.name}: TYPE = option(DEFAULT, "what it means")`'
+            raise UserError(f"{cls.__name__}.{field.name} is not declared by `option`", where, hint)
         if field.name != field.name.lower():
             raise UserError(f"{cls.__name__}.{field.name} has capitals", where, "configuration keys are lower case")
 
 
-def refuse_clashes(classes: Iterable[type], where: str) -> None:
+def check_clashes(classes: Iterable[type], where: str) -> None:
     """Refuse a key that two classes declare differently; inheriting or repeating a declaration is fine."""
     declared: dict[str, tuple[type, Any]] = {}
     for cls in classes:

@@ -13,7 +13,7 @@ IMPOSSIBLE = -1e4  # log-probability of a word that is never chosen; unlike -inf
 class Support(NamedTuple):
     """The words that the expectations of a step sum over; entries that are not valid do not count."""
 
-    words_NK: Tensor
+    tokens_NK: Tensor
     valid_NK: Tensor
 
 
@@ -31,17 +31,17 @@ def find_support(scores_NV: Tensor, taken: Tensor, k: int, least: float = 0.0) -
     """
     choices_NV = scores_NV.detach()[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
     scores_NK, places_NK = choices_NV.topk(min(k, choices_NV.size(1)), dim=-1)
-    words_NK, taken_NM = places_NK + EOS, taken.view(len(taken), -1)
-    valid_NK = torch.ones_like(words_NK, dtype=torch.bool)
+    tokens_NK, taken_NM = places_NK + EOS, taken.view(len(taken), -1)
+    valid_NK = torch.ones_like(tokens_NK, dtype=torch.bool)
     if least > 0:
         valid_NK = (scores_NK - choices_NV.logsumexp(-1, keepdim=True)).exp() >= least
     for word_N in taken_NM.unbind(1):  # each gets its own entry, unless it is among the likeliest
         word_N1, is_word_N1 = word_N.unsqueeze(1), word_N.ne(PAD).unsqueeze(1)
-        same_NK = (words_NK == word_N1) & is_word_N1
+        same_NK = (tokens_NK == word_N1) & is_word_N1
         first_NK = same_NK & (same_NK.cumsum(1) == 1)  # one entry counts, even if the word was taken twice
         valid_NK = torch.cat((valid_NK | first_NK, is_word_N1 & ~same_NK.any(1, keepdim=True)), 1)
-        words_NK = torch.cat((words_NK, word_N1), 1)
-    return Support(words_NK, valid_NK)
+        tokens_NK = torch.cat((tokens_NK, word_N1), 1)
+    return Support(tokens_NK, valid_NK)
 
 
 def policy_on_support(scores_NK: Tensor, support: Support) -> Tensor:
@@ -51,7 +51,7 @@ def policy_on_support(scores_NK: Tensor, support: Support) -> Tensor:
 
 def restricted_policy(log_p_NV: Tensor, support: Support) -> Tensor:
     """Like `policy_on_support`, from the log-probabilities of all words."""
-    return policy_on_support(log_p_NV.gather(1, support.words_NK), support)
+    return policy_on_support(log_p_NV.gather(1, support.tokens_NK), support)
 
 
 def entropy(log_pi_NA: Tensor) -> Tensor:

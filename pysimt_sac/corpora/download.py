@@ -59,8 +59,8 @@ def fetch(address: str) -> bytes:
     except (urllib.error.URLError, OSError) as error:
         cause = getattr(error, "reason", error)
         reason = getattr(cause, "strerror", None) or cause
-        todo = "without a network, copy the raw files into --raw and leave --download out"
-        raise UserError(f"cannot be downloaded: {reason}", address, todo) from error
+        hint = "without a network, copy the raw files into --raw and leave --download out"
+        raise UserError(f"cannot be downloaded: {reason}", address, hint) from error
 
 
 def verify(name: str, compressed: bytes) -> None:

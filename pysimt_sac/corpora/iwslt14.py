@@ -69,8 +69,8 @@ def iwslt14_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile
     validation = next((name for name in VALIDATION_NAMES if find_text(folder, f"{name}.{source}")), "val")
     splits = find_splits(folder, pair, {"train": "train", "val": validation, "test": "test"})
     if not splits:
-        todo = f"expected train.tags.{pair}.* and IWSLT14.*.xml, {pair}.tgz, or train, val, test.{source} and so on"
-        raise UserError("no IWSLT14 data here", raw, todo)
+        hint = f"expected train.tags.{pair}.* and IWSLT14.*.xml, {pair}.tgz, or train, val, test.{source} and so on"
+        raise UserError("no IWSLT14 data here", raw, hint)
     if "train" not in splits and "val" not in splits:
         raise UserError("neither training text nor validation set here", raw, "a test set alone is not enough")
     return splits

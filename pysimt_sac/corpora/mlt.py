@@ -135,8 +135,8 @@ def align_full(path: Path, corpus: PreparedPair, split: str) -> tuple[list[Ambig
     lines = FULL_RANGES[split]
     length = sum(1 for _ in stream_lines(corpus.folder / text_name(split, corpus.languages[0])))
     if length != len(lines):
-        todo = "the line numbers of the full list do not fit"
-        raise UserError(f"{split} has {length:,} lines instead of {len(lines):,}", corpus.folder, todo)
+        hint = "the line numbers of the full list do not fit"
+        raise UserError(f"{split} has {length:,} lines instead of {len(lines):,}", corpus.folder, hint)
     rows = [row for row in read_full_list(path) if row.line in lines]
     return [AmbiguousWord(row.word, (row.translation,), row.line - lines.start) for row in rows], []
 
@@ -157,8 +157,8 @@ def find_corpora(corpus: Path) -> list[PreparedPair]:
     folders = [corpus] if corpus.name in PAPER_PAIRS else [corpus / pair for pair in PAPER_PAIRS]
     corpora = [found for found in map(PreparedPair, folders) if any(found.has(split) for split in LATER_NAMES)]
     if not corpora:
-        todo = "expected what `prepare multi30k` writes: en-de/test_2016_flickr.lc.norm.tok.en and so on"
-        raise UserError("no prepared Multi30K corpus here", corpus, todo)
+        hint = "expected what `prepare multi30k` writes: en-de/test_2016_flickr.lc.norm.tok.en and so on"
+        raise UserError("no prepared Multi30K corpus here", corpus, hint)
     return corpora
 
 

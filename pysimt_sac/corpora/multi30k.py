@@ -95,8 +95,8 @@ def default_pairs(raw: Path) -> list[str]:
     """Return the paper's pairs whose training text exists."""
     pairs = [pair for pair in PAPER_PAIRS if all(find_text(raw, f"train.{language}") for language in pair.split("-"))]
     if not pairs:
-        todo = "expected train.en.gz with train.de.gz or train.fr.gz; use --download"
-        raise UserError("no Multi30K training text here", raw, todo)
+        hint = "expected train.en.gz with train.de.gz or train.fr.gz; use --download"
+        raise UserError("no Multi30K training text here", raw, hint)
     return pairs
 
 

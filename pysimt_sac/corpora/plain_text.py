@@ -77,6 +77,6 @@ def plain_text_of(checkpoint: "Checkpoint", folder: Path | None = None) -> Plain
     """Return the plain-text conversion for a checkpoint, by a folder's record or else by the checkpoint's own."""
     found = preparation_for(checkpoint, folder) if folder else checkpoint.preparation
     if found is None:
-        todo = "give the folder of its prepared corpus with --prepare FOLDER, or attach it once: pysimt-sac attach"
-        raise UserError("does not record how its text was prepared", checkpoint.path, todo)
+        hint = "give the folder of its prepared corpus with --prepare FOLDER, or attach it once: pysimt-sac attach"
+        raise UserError("does not record how its text was prepared", checkpoint.path, hint)
     return PlainText(found, folder or checkpoint.path)

@@ -49,8 +49,8 @@ def require_equal_lengths(files: Sequence[RawFile]) -> None:
         if other.lines == 0:
             raise UserError("is empty", other.path, "download it again")
         if other.lines != first.lines:
-            todo = f"{first.path.name} has {first.lines:,}; line N of each must be the same sentence"
-            raise UserError(f"has {other.lines:,} lines", other.path, todo)
+            hint = f"{first.path.name} has {first.lines:,}; line N of each must be the same sentence"
+            raise UserError(f"has {other.lines:,} lines", other.path, hint)
 
 
 def find_splits(

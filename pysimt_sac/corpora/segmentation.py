@@ -42,8 +42,8 @@ class SentencePieceSegmenter:
         try:
             from sentencepiece import SentencePieceProcessor
         except ImportError as error:
-            todo = "pip install 'pysimt_sac[sentencepiece]'"
-            raise UserError("needs the package sentencepiece, which is not installed", where, todo) from error
+            hint = "pip install 'pysimt_sac[sentencepiece]'"
+            raise UserError("needs the package sentencepiece, which is not installed", where, hint) from error
         try:
             self.processor: Any = SentencePieceProcessor(model_proto=base64.b64decode(model, validate=True))
         except (RuntimeError, binascii.Error) as error:

@@ -27,8 +27,8 @@ def name() -> str:
         raise UserError(f"{wanted!r} is not one of {', '.join(CHOICES)}", VARIABLE)
     installed = pysimt_folder() is not None
     if wanted == "pysimt" and not installed:
-        todo = "get it from its repository, ImperialNLP/pysimt, or set PYSIMT_SAC_HOST=embedded"
-        raise UserError("pysimt is not installed in this environment", VARIABLE, todo)
+        hint = "get it from its repository, ImperialNLP/pysimt, or set PYSIMT_SAC_HOST=embedded"
+        raise UserError("pysimt is not installed in this environment", VARIABLE, hint)
     if wanted == "auto":
         return "pysimt" if installed else "embedded"
     return wanted

@@ -43,7 +43,7 @@ class ActorCritic(Algorithm):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.options, self.critic_options = setup.read(ACOptions), setup.read(CriticOptions)
-        self.critic_options.refuse_branch_target()
+        self.critic_options.check_no_branch_target()
         self.collector: Collector = Collector(setup)
         self.critics = CriticEnsemble.build(setup, self.critic_options, n_critics=1, tau=self.options.tau)
         self.delayed = TargetNetwork(self.actor.networks)
@@ -58,7 +58,7 @@ class ActorCritic(Algorithm):
         experience = self.collector.collect(behaviour, batch, 0.0, update)
 
         # Both policies at the visited states, without dropout, and the known rewards
-        hypotheses = experience.words_TB, experience.lengths_B.cpu(), *options.support_of_step
+        hypotheses = experience.tokens_TB, experience.lengths_B.cpu(), *options.support_of_step
         with torch.no_grad(), behaviour.training_mode(dropout=False), actor.training_mode(dropout=False):
             delayed_policy = policy_at_steps(behaviour, behaviour.encode(batch), *hypotheses)
             policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)
@@ -88,7 +88,7 @@ class ActorCritic(Algorithm):
             return ActorLoss({}, len(policy.steps))
         with actor.training_mode(self.common.gradient_dropout):
             encoded = actor.encode(batch)
-            log_pi_NA = actor.policy_on(encoded, experience.words_TB, policy.steps.positions_N, policy.support)
+            log_pi_NA = actor.policy_on(encoded, experience.tokens_TB, policy.steps.positions_N, policy.support)
             nll = actor.nll(encoded, experience.reference_RB)
         self.metrics["mle_loss"] = share_of(nll.detach())
         reinforcement = losses.actor_loss(log_pi_NA, known_NA + future_INA, alpha=0.0)

@@ -43,7 +43,7 @@ class ERAC(Algorithm):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.options, self.critic_options = setup.read(ERACOptions), setup.read(CriticOptions)
-        self.critic_options.refuse_branch_target()
+        self.critic_options.check_no_branch_target()
         self.collector: Collector = Collector(setup)
         self.critics = CriticEnsemble.build(setup, self.critic_options, n_critics=1, tau=self.options.tau)
         self.parts = {"collector": self.collector, "critics": self.critics}
@@ -56,7 +56,7 @@ class ERAC(Algorithm):
 
         # The policy at the visited states, without dropout, over its support; the known rewards
         with torch.no_grad(), actor.training_mode(dropout=False):
-            hypotheses = experience.words_TB, experience.lengths_B.cpu(), *options.support_of_step
+            hypotheses = experience.tokens_TB, experience.lengths_B.cpu(), *options.support_of_step
             policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)
         known_N, known_NA = support_rewards(actor, self.collector, experience, policy, alpha, options.known_reward)
 
@@ -82,7 +82,7 @@ class ERAC(Algorithm):
             return ActorLoss({}, len(policy.steps))
         with actor.training_mode(self.common.gradient_dropout):
             encoded = actor.encode(batch)
-            log_pi_NA = actor.policy_on(encoded, experience.words_TB, policy.steps.positions_N, policy.support)
+            log_pi_NA = actor.policy_on(encoded, experience.tokens_TB, policy.steps.positions_N, policy.support)
             nll = actor.nll(encoded, experience.reference_RB)
         self.metrics["mle_loss"] = share_of(nll.detach())
         reinforcement = losses.actor_loss(log_pi_NA, known_NA + future_INA, alpha)

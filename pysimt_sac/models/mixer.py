@@ -60,7 +60,7 @@ class MIXER(Algorithm):
         experience = self.collector.collect(actor, batch, math.nan, update, forced_TB=forced_TB)
         steps = Steps.of(experience.lengths_B.cpu(), actor.device)
         with actor.training_mode(common.gradient_dropout):
-            taken = actor.taken_words(actor.encode(batch), experience.words_TB, steps)
+            taken = actor.taken_words(actor.encode(batch), experience.tokens_TB, steps)
         returns_N = steps.of_sentences(experience.returns_B)
         sampled_N = steps.times_N >= steps.of_sentences(borders_B)
         predicted_N = self.baseline(taken.states_NH)

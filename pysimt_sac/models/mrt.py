@@ -56,13 +56,13 @@ class MRT(Algorithm):
             forced_TB[:, ::n_candidates] = reference_TB
         temperature = options.sampling_temperature
         sampled = self.collector.collect(actor, batch, math.nan, update, n_candidates, forced_TB, temperature)
-        columns_C = unique_columns(sampled.words_TB, n_candidates).to(actor.device)
+        columns_C = unique_columns(sampled.tokens_TB, n_candidates).to(actor.device)
         candidates, sentences_C = sampled.select(columns_C), columns_C // n_candidates
         steps = Steps.of(candidates.lengths_B.cpu(), actor.device)
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
-            taken = actor.taken_words(select_encoded(encoded, sentences_C), candidates.words_TB, steps)
+            taken = actor.taken_words(select_encoded(encoded, sentences_C), candidates.tokens_TB, steps)
         returns_C, log_pi_C = candidates.returns_B, steps.pad(taken.log_pi_N).sum(0)
         risk = losses.risk_loss(log_pi_C, returns_C, sentences_C, batch.size, options.mrt_sharpness)
         terms = {"rl": common.lambda_rl * risk}
@@ -74,7 +74,7 @@ class MRT(Algorithm):
         return ActorLoss(terms, int((batch.lengths[actor.target] - 1).sum()))
 
 
-def unique_columns(words_TC: Tensor, each: int) -> Tensor:
+def unique_columns(tokens_TC: Tensor, each: int) -> Tensor:
     """Return the first column of each distinct hypothesis of a source; each: adjacent columns per source."""
-    first = {(column // each, *words): column for column, words in reversed([*enumerate(words_TC.t().tolist())])}
+    first = {(column // each, *words): column for column, words in reversed([*enumerate(tokens_TC.t().tolist())])}
     return torch.tensor(sorted(first.values()))

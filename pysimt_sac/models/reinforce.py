@@ -6,7 +6,7 @@ baseline. None of the baselines biases the gradient, since none depends on the s
 - `no`: no baseline;
 - `mean`: the mean return of the source's other samples (leave-one-out), or of the rest of the batch if n_samples is 1;
 - `greedy`: the return of the source's greedy hypothesis (self-critical training);
-- `learnt`: a linear function of the decoder state before each word.
+- `learned`: a linear function of the decoder state before each word.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ class REINFORCEOptions:
         "mean",
         "baseline of the return: none, the mean of the source's other samples (of the batch's other sentences, if "
         "n_samples is 1), the greedy hypothesis's return, or a learned linear one",
-        choices=("no", "mean", "greedy", "learnt"),
+        choices=("no", "mean", "greedy", "learned"),
     )
     n_samples: int = option(8, "hypotheses sampled of each source", minimum=1)
     sampling_temperature: float = option(
@@ -59,7 +59,7 @@ class REINFORCE(Algorithm):
         self.options = setup.read(REINFORCEOptions)
         self.collector: Collector = Collector(setup)
         self.parts = {"collector": self.collector}
-        if self.options.baseline == "learnt":
+        if self.options.baseline == "learned":
             lr = setup.read(BaselineOptions).baseline_lr
             self.learned = LearnedBaseline(self.actor.state_size, lr, self.actor.device)
             self.parts["baseline"] = self.learned
@@ -73,7 +73,7 @@ class REINFORCE(Algorithm):
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
-            taken = actor.taken_words(repeat_encoded(encoded, n_samples), experience.words_TB, steps, temperature)
+            taken = actor.taken_words(repeat_encoded(encoded, n_samples), experience.tokens_TB, steps, temperature)
         returns_C = experience.returns_B
         baseline_N = self.baseline(batch, returns_C, taken, steps)
         advantages_N = steps.of_sentences(returns_C) - baseline_N
@@ -90,7 +90,7 @@ class REINFORCE(Algorithm):
     def baseline(self, batch: Batch, returns_C: Tensor, taken: TakenWords, steps: Steps) -> Tensor:
         """Return the baseline at every step, without gradient."""
         kind, n_samples = self.options.baseline, self.options.n_samples
-        if kind == "learnt":
+        if kind == "learned":
             predicted_N = self.learned(taken.states_NH)
             loss = self.learned.update(predicted_N, steps.of_sentences(returns_C))
             self.metrics["baseline_loss"] = share_of(loss)

@@ -78,22 +78,22 @@ class SAC(Algorithm):
         self.critic_options, self.branch_options = setup.read(CriticOptions), setup.read(BranchOptions)
         self.collector: Collector = Collector(setup)
         if not self.branch_options.branch_states:
-            self.critic_options.refuse_branch_target()
+            self.critic_options.check_no_branch_target()
         elif self.critic_options.gamma < 1:
-            todo = "set gamma: 1.0, or branch_states: 0"
-            raise UserError("the returns of branches are not discounted", f"{setup.where} gamma", todo)
+            hint = "set gamma: 1.0, or branch_states: 0"
+            raise UserError("the returns of branches are not discounted", f"{setup.where} gamma", hint)
         if self.critic_options.known_reward or self.branch_options.branch_states:
-            self.collector.rewarder.refuse_learners()
+            self.collector.rewarder.check_no_learners()
         self.critics = CriticEnsemble.build(setup, self.critic_options, options.n_critics, options.tau)
         device, max_len = self.actor.device, self.common.rollout_max_len
         self.temperature = Temperature.build(options.alpha, options.target_entropy, options.alpha_lr, device)
         self.future_weight = FutureWeight(options.critic_weight, self.branch_options.branch_states > 0, device)
         if self.temperature.learned and self.collector.rewarder.scale == "1/alpha":
-            todo = "use ref or a number: the replay buffer would mix rewards of different scales"
-            raise UserError("is not constant with alpha: auto", f"{setup.where} reward_scale", todo)
+            hint = "use ref or a number: the replay buffer would mix rewards of different scales"
+            raise UserError("is not constant with alpha: auto", f"{setup.where} reward_scale", hint)
         if options.target_clip and not self.critic_options.bootstraps:
-            todo = "leave it out, or set critic_target: td"
-            raise UserError("only affects bootstrapped targets", f"{setup.where} target_clip", todo)
+            hint = "leave it out, or set critic_target: td"
+            raise UserError("only affects bootstrapped targets", f"{setup.where} target_clip", hint)
         self.clip = Clip(self.collector.rewarder.bounds, max_len) if options.target_clip else None
         self.replay = ReplayBuffer(options.buffer_size, setup.seed)
         self.parts = {"collector": self.collector, "critics": self.critics, "replay": self.replay}
@@ -167,7 +167,7 @@ class SAC(Algorithm):
         """Return the terms of the actor loss; with recorded choices, only over states with more than one."""
         actor, common, batch = self.actor, self.common, experience.batch(self.actor.source, self.actor.target)
         rows_N, support = policy.states(undecided=experience.choices is not None)
-        states = experience.words_TB, policy.steps.positions_N[rows_N], support
+        states = experience.tokens_TB, policy.steps.positions_N[rows_N], support
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             log_pi_NA, nll = actor.policy_on(encoded, *states), actor.nll(encoded, experience.reference_RB)

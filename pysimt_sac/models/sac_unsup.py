@@ -39,7 +39,9 @@ class SACUnsupOptions:
         "gold", "Q: the reference's word and rare choices, or the labels' rewards", choices=("gold", "return")
     )
     oracle_beta: float = option(0.3, "`gold`: weight of rare choices", minimum=0)
-    oracle_support: float = option(0.02, "`gold`: least probability of the words in the support", above=0, below=1)
+    oracle_min_probability: float = option(
+        0.02, "`gold`: least probability of the words in the support", above=0, below=1
+    )
     oracle_gamma: float = option(0.99, "`return`: discount factor", minimum=0, maximum=1)
     alpha: float = option(0.01, "temperature: weight of the entropy", minimum=0)
     buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
@@ -59,21 +61,21 @@ class SACUnsup(Algorithm):
         self.options = setup.read(SACUnsupOptions)
         self.collector: Collector = Collector(setup)
         if "unsup" not in self.collector.rewarder.parts:
-            todo = "write `unsup`, or use SACNMT for other rewards"
-            raise UserError("lacks the part `unsup`", f"{setup.where} reward", todo)
+            hint = "write `unsup`, or use SACNMT for other rewards"
+            raise UserError("lacks the part `unsup`", f"{setup.where} reward", hint)
         if self.options.oracle == "gold":
-            self.refuse_other_rewards(setup)
+            self.check_rewards(setup)
         self.discriminator = self.collector.rewarder.parts["unsup"]
         self.replay = ReplayBuffer(self.options.buffer_size, setup.seed)
         self.updates_without_actor = self.options.discriminator_warmup
         self.parts = {"collector": self.collector, "replay": self.replay}
 
-    def refuse_other_rewards(self, setup: Setup) -> None:
+    def check_rewards(self, setup: Setup) -> None:
         """Refuse reward mixtures and scales: the gold oracle's Q ignores both."""
-        rewarder, todo = self.collector.rewarder, "set oracle: return, or use SACNMT for mixtures"
+        rewarder, hint = self.collector.rewarder, "set oracle: return, or use SACNMT for mixtures"
         for key, is_used in (("reward", rewarder.weights == {"unsup": 1.0}), ("reward_scale", rewarder.scale == 1)):
             if not is_used:
-                raise UserError("has no effect with `oracle: gold`", f"{setup.where} {key}", todo)
+                raise UserError("has no effect with `oracle: gold`", f"{setup.where} {key}", hint)
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Store a rollout; on replayed experience, update the discriminator and return the actor loss."""
@@ -104,27 +106,27 @@ class SACUnsup(Algorithm):
 
         evaluated: the source encoded without dropout, for support and discriminator.
         """
-        actor, words_TB = self.actor, experience.words_TB
+        actor, tokens_TB = self.actor, experience.tokens_TB
         reference_N = steps.flatten(reference_words(experience))
-        words_N2 = torch.stack((steps.flatten(words_TB[1:]), reference_N), 1)
+        tokens_N2 = torch.stack((steps.flatten(tokens_TB[1:]), reference_N), 1)
         with actor.training_mode(dropout=False), torch.no_grad():
-            least = self.options.oracle_support
+            least = self.options.oracle_min_probability
             most = int(1 / least)  # at most this many words can be that likely
-            _, support = actor.policy(evaluated, words_TB, steps, words_N2, most, least)
+            _, support = actor.policy(evaluated, tokens_TB, steps, tokens_N2, most, least)
         assert support is not None
-        inputs = reward_inputs(actor, evaluated, experience.source_SB, words_TB, experience.z_TB)
-        embedding_NKE = actor.embed(support.words_NK).detach()
-        certainty_NK = self.discriminator.certainty_of(inputs, steps.sentences_N, support.words_NK, embedding_NKE)
+        inputs = reward_inputs(actor, evaluated, experience.source_SB, tokens_TB, experience.z_TB)
+        embedding_NKE = actor.embed(support.tokens_NK).detach()
+        certainty_NK = self.discriminator.certainty_of(inputs, steps.sentences_N, support.tokens_NK, embedding_NKE)
         aligned_N = steps.flatten(aligned_steps(experience))
         q_NK = oracle_q(support, reference_N, aligned_N, certainty_NK, self.options.oracle_beta)
-        log_pi_NK = actor.policy_on(encoded, words_TB, steps.positions_N, support)
+        log_pi_NK = actor.policy_on(encoded, tokens_TB, steps.positions_N, support)
         self.metrics |= oracle_metrics(log_pi_NK, q_NK, support)
         return losses.actor_loss(log_pi_NK, q_NK.unsqueeze(0), self.options.alpha)
 
     def return_loss(self, experience: Experience, encoded: Encoded, steps: Steps, n_words: int) -> Tensor:
         """Return the REINFORCE loss on the label rewards, per word of the references."""
-        taken_N1 = steps.flatten(experience.words_TB[1:]).unsqueeze(1)
-        log_pi_NV = self.actor.policy_on(encoded, experience.words_TB, steps.positions_N, None)
+        taken_N1 = steps.flatten(experience.tokens_TB[1:]).unsqueeze(1)
+        log_pi_NV = self.actor.policy_on(encoded, experience.tokens_TB, steps.positions_N, None)
         rewards_N, entropy_N = steps.flatten(experience.rewards_TB), entropy(log_pi_NV)
         returns_N = losses.soft_returns(rewards_N, entropy_N.detach(), steps, self.options.oracle_gamma, alpha=0.0)
         advantages_N = returns_N - mean_of_others(returns_N, steps)
@@ -140,26 +142,26 @@ class SACUnsup(Algorithm):
 
 def reference_words(experience: Experience) -> Tensor:
     """Return the reference word ref_t at every step (T, B); `<pad>` after the end of the reference."""
-    return as_long_as(experience.words_TB[1:], experience.reference_RB[1:])
+    return as_long_as(experience.tokens_TB[1:], experience.reference_RB[1:])
 
 
 def aligned_steps(experience: Experience) -> Tensor:
     """Return 1[y_{t-1} = ref_{t-1}] at every step (T, B); both start with `<bos>`."""
-    before_TB = experience.words_TB[:-1]
+    before_TB = experience.tokens_TB[:-1]
     return before_TB == as_long_as(before_TB, experience.reference_RB)
 
 
-def as_long_as(words_TB: Tensor, other_RB: Tensor) -> Tensor:
+def as_long_as(tokens_TB: Tensor, other_RB: Tensor) -> Tensor:
     """Return `other` with as many rows as `words`, cut or padded with `<pad>`."""
-    rows = min(len(words_TB), len(other_RB))
-    fitted_TB = torch.zeros_like(words_TB)
+    rows = min(len(tokens_TB), len(other_RB))
+    fitted_TB = torch.zeros_like(tokens_TB)
     fitted_TB[:rows] = other_RB[:rows]
     return fitted_TB
 
 
 def oracle_q(support: Support, reference_N: Tensor, aligned_N: Tensor, certainty_NK: Tensor, beta: float) -> Tensor:
     """Return Q(s_t,a) = 1[a = ref_t] 1[y_{t-1} = ref_{t-1}] + beta u(x,a), (N, K)."""
-    gold_NK = (support.words_NK == reference_N.unsqueeze(1)) & aligned_N.unsqueeze(1)
+    gold_NK = (support.tokens_NK == reference_N.unsqueeze(1)) & aligned_N.unsqueeze(1)
     return gold_NK.to(certainty_NK.dtype) + beta * certainty_NK
 
 

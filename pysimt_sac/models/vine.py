@@ -34,7 +34,7 @@ class Vine(Algorithm):
         if not self.options.branch_states:
             raise UserError("must be at least 1: there is nothing else to learn from", f"{setup.where} branch_states")
         self.collector: Collector = Collector(setup)
-        self.collector.rewarder.refuse_learners()
+        self.collector.rewarder.check_no_learners()
         self.parts = {"collector": self.collector}
 
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
@@ -48,7 +48,7 @@ class Vine(Algorithm):
             nll = actor.nll(encoded, batch[actor.target])
             positions_M = branches.positions_M(batch.size)
             branched = positions_M, branches.support, branches.order_M
-            log_pi_MK = actor.policy_on(encoded, experience.words_TB, *branched)
+            log_pi_MK = actor.policy_on(encoded, experience.tokens_TB, *branched)
         reinforcement = losses.all_action_loss(log_pi_MK, branches.returns_MK)
         self.metrics |= {"mle_loss": share_of(nll.detach()), **branch_metrics(branches)}
         if len(log_pi_MK):

@@ -123,7 +123,7 @@ class RecurrentEncoder(LowerPrecision, nn.Module):
         return states_SBC
 
 
-def refuse_unshardable_dropout(options: ModelOptions, device: torch.device, where: object) -> None:
+def check_shardable_dropout(options: ModelOptions, device: torch.device, where: object) -> None:
     """Refuse the dropout that torch draws inside a layer: several processes cannot draw it together."""
     own_layer = options.enc_type == "gru" and device.type == "cpu"
     if options.n_encoders > 1 and options.dropout_enc > 0 and not own_layer:
@@ -176,7 +176,7 @@ class Attention(nn.Module):
         self.activ = activation(options.att_activ)
         self.mlp = nn.Linear(inner, 1, bias=False) if options.att_type == "mlp" else None
 
-    def remember(self, states_SBC: Tensor, mask_SB: Tensor) -> Memory:
+    def project_source(self, states_SBC: Tensor, mask_SB: Tensor) -> Memory:
         """Project a source once. The values' projection is linear, so it may precede the weighted sum."""
         states_BSC = states_SBC.transpose(0, 1).contiguous()
         return Memory(self.ctx2ctx(states_BSC), self.ctx2hid(states_BSC), mask_SB.t())
@@ -210,7 +210,7 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
         self.out2prob = Projection(options.emb_dim, n_vocab)
         if options.tied_emb:
             self.out2prob.weight = self.emb.weight
-        self.usual_form = (
+        self.has_fast_path = (
             options.att_type == "mlp" and options.att_activ == "tanh" and options.dec_inp_activ in (None, "linear")
         )
 
@@ -219,11 +219,11 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
         """The attention over the source; pysimt has one per modality, we have only one."""
         return next(iter(self.att.values()))  # type: ignore[return-value]
 
-    def remember(self, states: Encoded) -> Memory:
+    def project_source(self, states: Encoded) -> Memory:
         """Project what the decoder needs of the source, once."""
         (states_SBC, mask_SB) = next(iter(states.values()))
         assert mask_SB is not None
-        return self.attention.remember(states_SBC, mask_SB)
+        return self.attention.project_source(states_SBC, mask_SB)
 
     def step(self, memory: Memory, emb_BKE: Tensor, h_BKH: Tensor | None) -> tuple[Tensor, Tensor]:
         """Advance K hypotheses per sentence by one step; return their new states and contexts."""
@@ -236,7 +236,7 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
 
     def unroll(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
         """Run all steps of a known sequence; return states and contexts, both (T, B, H)."""
-        if not self.usual_form:
+        if not self.has_fast_path:
             return self.unroll_step_by_step(memory, emb_TBE)
         attention, cell0, cell1 = self.attention, self.dec0, self.dec1
         assert attention.mlp is not None
@@ -271,7 +271,7 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
             order_N = positions_N // ids_TB.size(1)
         with self.autocast(ids_TB.device):
             emb_TBE = self.get_emb(ids_TB)
-            h_TBH, context_TBH = self.unroll(self.remember(states), emb_TBE)
+            h_TBH, context_TBH = self.unroll(self.project_source(states), emb_TBE)
             parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
             h_NH, emb_NE, context_NH = parts
             return self.readout(h_NH, emb_NE, context_NH, order_N).to(self.emb.weight.dtype)
@@ -290,6 +290,6 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities of the next word, and the new state."""
         h_B1H = None if h_BH is None else h_BH.unsqueeze(1)
-        h_B1H, context_B1H = self.step(self.remember(states), emb_BE.unsqueeze(1), h_B1H)
+        h_B1H, context_B1H = self.step(self.project_source(states), emb_BE.unsqueeze(1), h_B1H)
         logits_BV = self.out2prob(self.readout(h_B1H, emb_BE.unsqueeze(1), context_B1H)).squeeze(1)
         return logits_BV.log_softmax(-1), h_B1H.squeeze(1)

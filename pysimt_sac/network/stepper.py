@@ -53,9 +53,9 @@ class RecurrentStepper:
     def __init__(self, dec: Any, states: Encoded, suppress_unk: bool = False, normalise: bool = True) -> None:
         """normalise: True for `log_probs`, False for `likeliest`."""
         self.dec, self.normalise = dec, normalise
-        self.memory: Memory = dec.remember(states)
+        self.memory: Memory = dec.project_source(states)
         self.whole_memory = self.memory  # `memory` shrinks as sentences are dropped
-        self.quick = QuickStep(dec, self.memory) if getattr(dec, "usual_form", False) else None
+        self.quick = QuickStep(dec, self.memory) if getattr(dec, "has_fast_path", False) else None
         self.h_BKH: Tensor | None = None
         device = self.device = self.memory.mask_BS.device
         self.forbidden = torch.tensor([PAD, BOS, UNK] if suppress_unk else [PAD, BOS], device=device)
@@ -66,27 +66,27 @@ class RecurrentStepper:
         blocks = next(even, OUTPUT_BLOCKS[-1]) if device.type == "cpu" else 1
         self.output = Blocks(dec.out2prob.weight.detach(), bias_V, blocks)
 
-    def readout(self, words_BK: Tensor) -> Tensor:
+    def readout(self, tokens_BK: Tensor) -> Tensor:
         """Take a step with these words; return the output layer's input, (N, E) for all hypotheses."""
         if self.quick is not None:
-            self.h_BKH, readout_NE = self.quick(self.memory, words_BK, self.h_BKH)
+            self.h_BKH, readout_NE = self.quick(self.memory, tokens_BK, self.h_BKH)
             return self.dec.do_out(readout_NE)  # type: ignore[no-any-return]
-        emb_BKE = self.dec.get_emb(words_BK)
+        emb_BKE = self.dec.get_emb(tokens_BK)
         self.h_BKH, context_BKH = self.dec.step(self.memory, emb_BKE, self.h_BKH)
         return self.dec.readout(self.h_BKH, emb_BKE, context_BKH).flatten(0, 1)  # type: ignore[no-any-return]
 
-    def log_probs(self, words_BK: Tensor) -> Tensor:
+    def log_probs(self, tokens_BK: Tensor) -> Tensor:
         """Return log-probabilities (B, K, V) of the next words; forbidden ones are -inf."""
         assert self.normalise
         # As in pysimt, the probability of forbidden words is not redistributed: normalise first.
-        log_p_NV = self.output.filled_up(self.readout(words_BK)).log_softmax(-1)
-        log_p_BKV: Tensor = log_p_NV.index_fill_(-1, self.forbidden, -math.inf).unflatten(0, words_BK.shape)
+        log_p_NV = self.output.filled_up(self.readout(tokens_BK)).log_softmax(-1)
+        log_p_BKV: Tensor = log_p_NV.index_fill_(-1, self.forbidden, -math.inf).unflatten(0, tokens_BK.shape)
         return log_p_BKV[..., : self.output.size]
 
-    def likeliest(self, words_B: Tensor) -> Tensor:
+    def likeliest(self, tokens_B: Tensor) -> Tensor:
         """Return the likeliest next word of one hypothesis per sentence, the first if tied. Needs `normalise=False`."""
         assert not self.normalise
-        logits_PBX = self.output(self.readout(words_B.unsqueeze(1)))
+        logits_PBX = self.output(self.readout(tokens_B.unsqueeze(1)))
         if logits_PBX.is_cuda:
             return logits_PBX.squeeze(0).argmax(-1)
         # numpy takes a tenth of torch's time: the best of each block, then the best of these
@@ -168,9 +168,9 @@ class QuickStep:
         gru_cell(inputs_3PNX, gates_3PNX, rows_in_blocks(h_NH, self.blocks), n_PNX, rows_in_blocks(new_NH, self.blocks))
         return new_NH
 
-    def __call__(self, memory: Memory, words_BK: Tensor, h_BKH: Tensor | None) -> tuple[Tensor, Tensor]:
+    def __call__(self, memory: Memory, tokens_BK: Tensor, h_BKH: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the new states of K hypotheses per sentence, and their inputs to the output layer, (N, E)."""
-        shape, emb_NE = words_BK.shape, self.emb_VE.index_select(0, words_BK.flatten())
+        shape, emb_NE = tokens_BK.shape, self.emb_VE.index_select(0, tokens_BK.flatten())
         h_NH = emb_NE.new_zeros(len(emb_NE), memory.values_BSH.size(-1)) if h_BKH is None else h_BKH.flatten(0, 1)
         h1_NH = self.cell(emb_NE, h_NH, self.ih0, self.hh0)
         query_BK1M = self.query.flat(h1_NH).unflatten(0, shape).unsqueeze(2)

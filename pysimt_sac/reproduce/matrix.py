@@ -189,8 +189,8 @@ def check_matrix(matrix: Matrix) -> None:
         if not system.slug or system.slug in [other.slug for other in matrix.systems[:number]]:
             raise UserError("its name is another system's, or cannot be used as a file name", where, "rename it")
         if system.start and system.start not in names[:number]:
-            todo = did_you_mean(system.start, names[:number])
-            raise UserError(f"starts from {system.start!r}, which is not a system above it", where, todo)
+            hint = did_you_mean(system.start, names[:number])
+            raise UserError(f"starts from {system.start!r}, which is not a system above it", where, hint)
         matrix.config_path(system)
     for name in matrix.scoring.baselines:
         if name not in names:

@@ -33,7 +33,7 @@ def fill_in(text: str, found: Mapping[str, Results]) -> str:
         try:
             return quote(pick(name, found), systems, figure)
         except UserError as error:
-            raise UserError(error.what, " ".join(match[0].split()), error.todo) from error
+            raise UserError(error.what, " ".join(match[0].split()), error.hint) from error
 
     return QUOTATION.sub(figure, text)
 
@@ -60,7 +60,7 @@ def quote(results: Results, systems: str, figure: str) -> str:
 def pick(name: str, known: Mapping[str, Value]) -> Value:
     """Return the value of a name; suggest the nearest name if it is unknown."""
     if name not in known:
-        raise UserError(f"there is no {name!r}", todo=did_you_mean(name, known))
+        raise UserError(f"there is no {name!r}", hint=did_you_mean(name, known))
     return known[name]
 
 

@@ -132,12 +132,12 @@ class ReadOptions(Protocol):
 class RolloutTensors(NamedTuple):
     """Translations as tensors without gradient, for rewards that learn.
 
-    source_SB, words_TB: ids, the latter `<bos> ... <eos>`. source_BC: the mean encoder state of each source.
+    source_SB, tokens_TB: ids, the latter `<bos> ... <eos>`. source_BC: the mean encoder state of each source.
     embedding_TBE: the actor's embeddings of the words after `<bos>`. z_TB: their random labels, if any.
     """
 
     source_SB: "Tensor"
-    words_TB: "Tensor"
+    tokens_TB: "Tensor"
     source_BC: "Tensor"
     embedding_TBE: "Tensor"
     z_TB: "Tensor | None" = None

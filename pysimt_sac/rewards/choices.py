@@ -17,9 +17,9 @@ class ChoiceCounts:
         self.sources: set[int] = set()
         self.counts = np.zeros((1024, n_labels), dtype=np.int32)
 
-    def add(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor, z_N: Tensor) -> None:
+    def add(self, source_SB: Tensor, columns_N: Tensor, tokens_N: Tensor, z_N: Tensor) -> None:
         """Count words and their labels, each for the source in its column of the batch."""
-        self.add_keys(self.keys(source_SB, columns_N, words_N), z_N.tolist())
+        self.add_keys(self.keys(source_SB, columns_N, tokens_N), z_N.tolist())
 
     def add_keys(self, keys: list[int], labels: list[int]) -> None:
         """Count pairs by their keys."""
@@ -30,32 +30,32 @@ class ChoiceCounts:
             self.counts = np.concatenate((self.counts, more))
         np.add.at(self.counts.reshape(-1), places * self.counts.shape[1] + np.array(labels, dtype=np.int64), 1)
 
-    def of(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
+    def of(self, source_SB: Tensor, columns_N: Tensor, tokens_N: Tensor) -> Tensor:
         """Return the label counts (N, K); zero for pairs that were never chosen."""
-        places = [self.rows.get(key, -1) for key in self.keys(source_SB, columns_N, words_N)]
+        places = [self.rows.get(key, -1) for key in self.keys(source_SB, columns_N, tokens_N)]
         if not self.rows:
-            return torch.zeros(len(places), self.counts.shape[1], dtype=torch.int32, device=words_N.device)
+            return torch.zeros(len(places), self.counts.shape[1], dtype=torch.int32, device=tokens_N.device)
         found = np.where(np.array(places)[:, None] >= 0, self.counts[places], 0)
-        return torch.from_numpy(found).to(words_N.device)
+        return torch.from_numpy(found).to(tokens_N.device)
 
-    def log_q(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
+    def log_q(self, source_SB: Tensor, columns_N: Tensor, tokens_N: Tensor) -> Tensor:
         """Return log q(z|x,a) (N, K): relative label frequencies with add-1 smoothing."""
-        counts_NK = self.of(source_SB, columns_N, words_N).float() + 1
+        counts_NK = self.of(source_SB, columns_N, tokens_N).float() + 1
         return (counts_NK / counts_NK.sum(1, keepdim=True)).log()
 
-    def seen(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> Tensor:
+    def seen(self, source_SB: Tensor, columns_N: Tensor, tokens_N: Tensor) -> Tensor:
         """Return how often each word was chosen for its source, (N)."""
-        return self.of(source_SB, columns_N, words_N).sum(1)
+        return self.of(source_SB, columns_N, tokens_N).sum(1)
 
     @property
     def words_per_source(self) -> float:
         """The mean number of distinct words chosen per source."""
         return len(self.rows) / max(1, len(self.sources))
 
-    def keys(self, source_SB: Tensor, columns_N: Tensor, words_N: Tensor) -> list[int]:
+    def keys(self, source_SB: Tensor, columns_N: Tensor, tokens_N: Tensor) -> list[int]:
         """Return an integer key for every pair."""
         sources = [hash(tuple(word for word in row if word)) % SOURCES for row in source_SB.t().tolist()]
-        pairs = zip(columns_N.tolist(), words_N.tolist(), strict=True)
+        pairs = zip(columns_N.tolist(), tokens_N.tolist(), strict=True)
         return [sources[column] * WORDS + word for column, word in pairs]
 
     def state_dict(self) -> dict[str, Any]:

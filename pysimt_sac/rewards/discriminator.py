@@ -32,7 +32,7 @@ RANKS = {"frequent": (0, 100), "usual": (100, 1000), "rare": (1000, math.inf)}
 class UnsupervisedOptions:
     """The `[model]` keys of the unsupervised reward."""
 
-    n_skills: int = option(4, "`unsup`: random labels that the discriminator tells apart", minimum=2)
+    n_labels: int = option(4, "`unsup`: random labels that the discriminator tells apart", minimum=2)
     discriminator: str = option(
         "network", "`unsup`: what learns the labels, or counts them", choices=("network", "counts")
     )
@@ -76,15 +76,15 @@ class UnsupervisedReward:
     distributed = True
 
     def __init__(self, options: UnsupervisedOptions) -> None:
-        self.options, self.n_labels = options, options.n_skills
+        self.options, self.n_labels = options, options.n_labels
         self.network: LabelNetwork | None = None
         self.saved: dict[str, Any] | None = None  # state of a network, loaded once its device is known
-        self.choices = ChoiceCounts(options.n_skills)
+        self.choices = ChoiceCounts(options.n_labels)
 
     def __call__(self, translations: Translations) -> Floats:
         """Return the cumulative sum of r_z at every step (T, B)."""
         tensors = labelled_tensors(translations)
-        real_TB, z_TB = tensors.words_TB[1:].ne(PAD), tensors.z_TB
+        real_TB, z_TB = tensors.tokens_TB[1:].ne(PAD), tensors.z_TB
         assert z_TB is not None
         rewards_TB = torch.zeros(real_TB.shape, device=real_TB.device)
         rewards_TB[real_TB] = label_reward(self.log_q_of_taken(tensors), z_TB[real_TB])
@@ -94,13 +94,13 @@ class UnsupervisedReward:
         """Count new choices; each counts once, however often it is replayed."""
         tensors = labelled_tensors(translations)
         assert tensors.z_TB is not None
-        real_TB = tensors.words_TB[1:].ne(PAD)
-        words_N, z_N = tensors.words_TB[1:][real_TB], tensors.z_TB[real_TB]
+        real_TB = tensors.tokens_TB[1:].ne(PAD)
+        tokens_N, z_N = tensors.tokens_TB[1:][real_TB], tensors.z_TB[real_TB]
         if not world.sharded:
-            self.choices.add(tensors.source_SB, sentences(real_TB), words_N, z_N)
+            self.choices.add(tensors.source_SB, sentences(real_TB), tokens_N, z_N)
             return
         # Every rank counts the choices of all ranks, in the same order as a single process.
-        keys = self.choices.keys(tensors.source_SB, sentences(real_TB), words_N)
+        keys = self.choices.keys(tensors.source_SB, sentences(real_TB), tokens_N)
         parts = world.gather(list(zip(real_TB.nonzero()[:, 0].tolist(), keys, z_N.tolist(), strict=True)))
         found = sorted((choice for part in parts for choice in part), key=lambda choice: choice[0])
         self.choices.add_keys([key for _, key, _ in found], [label for _, _, label in found])
@@ -108,7 +108,7 @@ class UnsupervisedReward:
     def learn(self, translations: Translations) -> dict[str, Figure]:
         """Take one step towards the stored labels; return accuracy, and rewards by rarity of the choice."""
         tensors = labelled_tensors(translations)
-        real_TB = tensors.words_TB[1:].ne(PAD)
+        real_TB = tensors.tokens_TB[1:].ne(PAD)
         assert tensors.z_TB is not None
         z_N = tensors.z_TB[real_TB]
         if self.options.discriminator == "network":
@@ -125,25 +125,25 @@ class UnsupervisedReward:
 
     @torch.no_grad()
     def certainty_of(
-        self, tensors: RolloutTensors, columns_N: Tensor, words_NK: Tensor, embedding_NKE: Tensor
+        self, tensors: RolloutTensors, columns_N: Tensor, tokens_NK: Tensor, embedding_NKE: Tensor
     ) -> Tensor:
         """Return u(x,a) of K words at each of N steps (N, K); columns_N: their sentences in the batch."""
-        n_words = words_NK.size(1)
+        n_words = tokens_NK.size(1)
         every_N = columns_N.repeat_interleave(n_words)
-        log_q = self.log_q(tensors, every_N, words_NK.flatten(), embedding_NKE.flatten(0, 1))
-        return certainty(log_q).view_as(words_NK)
+        log_q = self.log_q(tensors, every_N, tokens_NK.flatten(), embedding_NKE.flatten(0, 1))
+        return certainty(log_q).view_as(tokens_NK)
 
     def log_q_of_taken(self, tensors: RolloutTensors, learning: bool = False) -> Tensor:
         """Return log q (N, K) of the taken words at all real steps, by step, then by sentence."""
-        real_TB = tensors.words_TB[1:].ne(PAD)
-        words_N, embedding_NE = tensors.words_TB[1:][real_TB], tensors.embedding_TBE[real_TB]
+        real_TB = tensors.tokens_TB[1:].ne(PAD)
+        tokens_N, embedding_NE = tensors.tokens_TB[1:][real_TB], tensors.embedding_TBE[real_TB]
         with torch.set_grad_enabled(learning):
-            return self.log_q(tensors, sentences(real_TB), words_N, embedding_NE)
+            return self.log_q(tensors, sentences(real_TB), tokens_N, embedding_NE)
 
-    def log_q(self, tensors: RolloutTensors, columns_N: Tensor, words_N: Tensor, embedding_NE: Tensor) -> Tensor:
+    def log_q(self, tensors: RolloutTensors, columns_N: Tensor, tokens_N: Tensor, embedding_NE: Tensor) -> Tensor:
         """Return log q (N, K) of given words of given sentences of a batch."""
         if self.options.discriminator == "counts":
-            return self.choices.log_q(tensors.source_SB, columns_N, words_N)
+            return self.choices.log_q(tensors.source_SB, columns_N, tokens_N)
         source_BC = tensors.source_BC.detach()
         if self.network is None:
             self.build(source_BC.size(1) + embedding_NE.size(1), source_BC.device)
@@ -164,12 +164,12 @@ class UnsupervisedReward:
     @torch.no_grad()
     def figures(self, tensors: RolloutTensors, real_TB: Tensor, z_N: Tensor) -> dict[str, Figure]:
         """Return the accuracy of the labels (chance: 1/K), and the mean reward by rarity of the choice."""
-        log_q_NK, words_N = self.log_q_of_taken(tensors), tensors.words_TB[1:][real_TB]
+        log_q_NK, tokens_N = self.log_q_of_taken(tensors), tensors.tokens_TB[1:][real_TB]
         rewards_N = label_reward(log_q_NK, z_N)
-        seen_N = self.choices.seen(tensors.source_SB, sentences(real_TB), words_N)
+        seen_N = self.choices.seen(tensors.source_SB, sentences(real_TB), tokens_N)
         found = {"accuracy": plain_mean((log_q_NK.argmax(1) == z_N).float()), "mean": plain_mean(rewards_N)}
         found["words_per_source"] = self.choices.words_per_source
-        for bins, values_N, kind in ((SEEN, seen_N, "seen"), (RANKS, words_N, "rank")):
+        for bins, values_N, kind in ((SEEN, seen_N, "seen"), (RANKS, tokens_N, "rank")):
             for name, (low, high) in bins.items():
                 chosen_N = (values_N >= low) & (values_N <= high if kind == "seen" else values_N < high)
                 if bool(chosen_N.any()):

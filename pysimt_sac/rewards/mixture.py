@@ -82,7 +82,7 @@ class Rewarder:
         candidates_TBK: ids; `<pad>`, `<bos>` and entries after the end of a hypothesis are no candidates, and get 0.
         limits_B: maximum number of steps of each sentence. alpha: as in `__call__`.
         """
-        self.refuse_learners()
+        self.check_no_learners()
         candidates = Candidates.of(translations, candidates_TBK, limits_B)
         growth_TBK = np.zeros(candidates.shape)
         if not candidates.steps:
@@ -126,7 +126,7 @@ class Rewarder:
         """The parts that learn."""
         return [name for name, part in self.parts.items() if hasattr(part, "learn")]
 
-    def refuse_learners(self) -> None:
+    def check_no_learners(self) -> None:
         """Refuse parts that learn, for algorithms that look ahead."""
         if self.learners:
             what = f"{', '.join(self.learners)} learns from sampled words, and cannot tell what other words would earn"

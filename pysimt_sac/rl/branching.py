@@ -35,7 +35,7 @@ class BranchOptions:
         2, "branched states per sentence, where several words are likely; a likely `<eos>` takes priority", minimum=0
     )
     branch_words: int = option(4, "likeliest words that are compared at a state", minimum=2)
-    branch_least: float = option(0.02, "least probability of such a word", minimum=0, below=1)
+    branch_min_probability: float = option(0.02, "least probability of such a word", minimum=0, below=1)
     branch_path: str = option("greedy", "how the path is decoded", choices=("greedy", "sample"))
     branch_continuation: str = option("greedy", "how a branch is continued", choices=("greedy", "sample"))
 
@@ -70,9 +70,9 @@ def policy_on_experience(
         encoded = actor.encode(experience.batch(actor.source, actor.target))
         if experience.choices is not None:
             kept = policy_at_choices(experience)
-            states = experience.words_TB, kept.steps.positions_N, kept.support
+            states = experience.tokens_TB, kept.steps.positions_N, kept.support
             return experience, kept._replace(log_pi_NA=actor.policy_on(encoded, *states))
-        policy = policy_at_steps(actor, encoded, experience.words_TB, experience.lengths_B.cpu(), k, least)
+        policy = policy_at_steps(actor, encoded, experience.tokens_TB, experience.lengths_B.cpu(), k, least)
     return collector.rescore(actor, encoded, experience), policy
 
 
@@ -90,7 +90,7 @@ def collect_branched(
 
     known_rewards: also compute r(s, a) for the likeliest words of every state.
     """
-    collector.rewarder.refuse_learners()
+    collector.rewarder.check_no_learners()
     generator, references_RB = collector.generator, collector.references(batch[actor.target])
     with actor.training_mode(dropout=False):
         encoded = actor.encode(batch)
@@ -98,9 +98,9 @@ def collect_branched(
         limits_B = step_limits(batch.lengths[actor.target], collector.max_len)
         trace = Trace(options.branch_words, int(limits_B.max()), batch.size, actor.device)
         path = roll_out(stepper, limits_B, generator if options.branch_path == "sample" else None, trace=trace)
-        times_M, sentences_M = branch_points(trace, options.branch_states, options.branch_least, generator)
-        words_MK = trace.words_TBK[times_M, sentences_M]
-        valid_MK = trace.log_pi_TBK[times_M, sentences_M] >= math.log(max(options.branch_least, 1e-30))
+        times_M, sentences_M = branch_points(trace, options.branch_states, options.branch_min_probability, generator)
+        tokens_MK = trace.tokens_TBK[times_M, sentences_M]
+        valid_MK = trace.log_pi_TBK[times_M, sentences_M] >= math.log(max(options.branch_min_probability, 1e-30))
         states_C, columns_C = valid_MK.nonzero().unbind(1)
         times_C, sentences_C = times_M[states_C], sentences_M[states_C]
         whole_TC = complete(
@@ -110,16 +110,16 @@ def collect_branched(
             limits_B.to(actor.device),
             times_C,
             sentences_C,
-            words_C=words_MK[states_C, columns_C],
+            tokens_C=tokens_MK[states_C, columns_C],
             order_C=order_of_branches(sentences_M)[states_C],
             generator=generator if options.branch_continuation == "sample" else None,
             all_greedy=options.branch_path == options.branch_continuation == "greedy",
         )
     experience = collector.score(actor, batch, encoded, path, alpha, update, generator, True, references_RB)
-    choices = likeliest_words(trace, len(path.words_TB) - 1, options.branch_least)
+    choices = likeliest_words(trace, len(path.tokens_TB) - 1, options.branch_min_probability)
     source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
     if known_rewards:
-        inputs = path.words_TB, references_RB, choices.words_TBK, limits_B
+        inputs = path.tokens_TB, references_RB, choices.tokens_TBK, limits_B
         choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, alpha, source))
     # The return of a branch is c (R_T - R_{t-1}): the score of the hypothesis minus what the prefix has earned.
     branch_references_RC = references_RB.index_select(1, sentences_C)
@@ -128,17 +128,17 @@ def collect_branched(
     returns_MK = torch.zeros(valid_MK.shape, device=actor.device)
     returns_MK[states_C, columns_C] = scores_C - before_C
     rewards_MK = choices.rewards_TBK[times_M, sentences_M]
-    branches = Branches(times_M, sentences_M, words_MK, valid_MK, rewards_MK, returns_MK)
+    branches = Branches(times_M, sentences_M, tokens_MK, valid_MK, rewards_MK, returns_MK)
     return dataclasses.replace(experience, branches=branches, choices=choices)
 
 
 def likeliest_words(trace: Trace, n_steps: int, least: float) -> Choices:
     """Return the words of each state that are likely enough, else `<pad>`. Their rewards are 0 for now."""
-    words_TBK, log_pi_TBK = trace.words_TBK[:n_steps], trace.log_pi_TBK[:n_steps]
+    tokens_TBK, log_pi_TBK = trace.tokens_TBK[:n_steps], trace.log_pi_TBK[:n_steps]
     unlikely_TBK = log_pi_TBK < math.log(max(least, 1e-30))
     unlikely_TBK[..., 0] = False  # every state keeps at least one word
-    words_TBK = words_TBK.masked_fill(unlikely_TBK, PAD)
-    return Choices(words_TBK, log_pi_TBK, torch.zeros_like(log_pi_TBK))
+    tokens_TBK = tokens_TBK.masked_fill(unlikely_TBK, PAD)
+    return Choices(tokens_TBK, log_pi_TBK, torch.zeros_like(log_pi_TBK))
 
 
 def branch_points(trace: Trace, n_states: int, least: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -147,13 +147,13 @@ def branch_points(trace: Trace, n_states: int, least: float, generator: torch.Ge
     Return their times and sentences, sorted by `order_of_branches`, then by sentence.
     """
     valid_TBK = trace.log_pi_TBK >= math.log(max(least, 1e-30))
-    hesitates_TB = valid_TBK.sum(-1) > 1
-    may_end_TB = hesitates_TB & (valid_TBK & trace.words_TBK.eq(EOS)).any(-1)
+    has_alternatives_TB = valid_TBK.sum(-1) > 1
+    may_end_TB = has_alternatives_TB & (valid_TBK & trace.tokens_TBK.eq(EOS)).any(-1)
     draws_TB = draw_uniform(generator, *trace.shape).to(valid_TBK.device)
-    priority_TB = draws_TB + hesitates_TB + may_end_TB
+    priority_TB = draws_TB + has_alternatives_TB + may_end_TB
     times_PB = priority_TB.topk(min(n_states, len(priority_TB)), dim=0).indices
     sentences_PB = torch.arange(trace.shape[1], device=times_PB.device).expand_as(times_PB)
-    chosen_PB = hesitates_TB.gather(0, times_PB)
+    chosen_PB = has_alternatives_TB.gather(0, times_PB)
     return times_PB[chosen_PB], sentences_PB[chosen_PB]
 
 
@@ -164,7 +164,7 @@ def complete(
     limits_B: Tensor,
     times_C: Tensor,
     sentences_C: Tensor,
-    words_C: Tensor,
+    tokens_C: Tensor,
     order_C: Tensor,
     generator: torch.Generator | None,
     all_greedy: bool,
@@ -174,20 +174,22 @@ def complete(
     all_greedy: path and continuations are greedy, so the path's own word need not be continued again. order_C: see
     `World.global_rows`.
     """
-    whole_TC = path.words_TB.index_select(1, sentences_C)
+    whole_TC = path.tokens_TB.index_select(1, sentences_C)
     longest, every_C = int(limits_B.max()) + 1, torch.arange(len(times_C), device=times_C.device)
     whole_TC = torch.cat((whole_TC, whole_TC.new_full((longest - len(whole_TC), len(times_C)), PAD)))
-    known_C = whole_TC[times_C + 1, every_C].eq(words_C) if all_greedy else torch.zeros_like(words_C, dtype=torch.bool)
+    known_C = (
+        whole_TC[times_C + 1, every_C].eq(tokens_C) if all_greedy else torch.zeros_like(tokens_C, dtype=torch.bool)
+    )
     rows_T1 = torch.arange(longest, device=whole_TC.device).unsqueeze(1)
     whole_TC = whole_TC.masked_fill((rows_T1 > times_C) & ~known_C, PAD)
-    whole_TC[times_C + 1, every_C] = words_C
+    whole_TC[times_C + 1, every_C] = tokens_C
     left_C = limits_B[sentences_C] - times_C - 1
-    open_ = (words_C.ne(EOS) & (left_C > 0) & ~known_C).nonzero().squeeze(1)
+    open_ = (tokens_C.ne(EOS) & (left_C > 0) & ~known_C).nonzero().squeeze(1)
     if len(open_):
         assert trace.states_TBH is not None
         forked = stepper.fork(sentences_C[open_], trace.states_TBH[times_C[open_], sentences_C[open_]])
         limits, order = left_C[open_].cpu(), order_C[open_]
-        continued = roll_out(forked, limits, generator, first_B=words_C[open_], order_B=order).words_TB
+        continued = roll_out(forked, limits, generator, first_B=tokens_C[open_], order_B=order).tokens_TB
         rows = times_C[open_] + 1 + torch.arange(len(continued), device=open_.device).unsqueeze(1)
         columns = open_.expand_as(rows)
         fits = rows < longest
@@ -215,16 +217,16 @@ def branch_metrics(branches: Branches) -> dict[str, Figure]:
 def policy_at_choices(experience: Experience) -> PolicyAtSteps:
     """Return the behaviour policy at every step of a branched rollout, over its likeliest words."""
     assert experience.choices is not None
-    steps = Steps.of(experience.lengths_B.cpu(), experience.words_TB.device)
-    words_NK, log_pi_NK = (steps.flatten(part) for part in experience.choices[:2])
-    support = Support(words_NK, words_NK.ne(PAD))
-    return PolicyAtSteps(steps, steps.flatten(experience.words_TB[1:]), policy_on_support(log_pi_NK, support), support)
+    steps = Steps.of(experience.lengths_B.cpu(), experience.tokens_TB.device)
+    tokens_NK, log_pi_NK = (steps.flatten(part) for part in experience.choices[:2])
+    support = Support(tokens_NK, tokens_NK.ne(PAD))
+    return PolicyAtSteps(steps, steps.flatten(experience.tokens_TB[1:]), policy_on_support(log_pi_NK, support), support)
 
 
 def known_rewards(experience: Experience, steps: Steps, known: bool) -> tuple[Tensor, Tensor]:
     """Return the known part of Q: r of the taken words (N) and of the likeliest words (N, K); zeros if unknown."""
     if not known or experience.choices is None:
-        zeros_N = torch.zeros(len(steps), device=experience.words_TB.device)
+        zeros_N = torch.zeros(len(steps), device=experience.tokens_TB.device)
         return zeros_N, zeros_N.unsqueeze(1)
     return steps.flatten(experience.rewards_TB), steps.flatten(experience.choices.rewards_TBK)
 
@@ -237,18 +239,18 @@ def support_rewards(
     if not known:
         return known_rewards(experience, steps, known)
     if support is None:
-        todo = "set support to a few words, e.g. support: 4"
-        raise UserError("is not computed for the whole vocabulary", "[model] known_reward", todo)
+        hint = "set support to a few words, e.g. support: 4"
+        raise UserError("is not computed for the whole vocabulary", "[model] known_reward", hint)
     if collector.permute:  # the rewards of other words are not permuted; the control would learn from them
-        todo = "set one of them to False; SACNMT has both"
-        raise UserError("cannot be combined with permute_rewards here", "[model] known_reward", todo)
-    words_NK = support.words_NK.masked_fill(~support.valid_NK, PAD)
-    candidates = words_NK.new_zeros(steps.shape[0] * steps.shape[1], words_NK.size(1))
-    candidates = candidates.index_copy(0, steps.positions_N, words_NK).unflatten(0, steps.shape)
+        hint = "set one of them to False; SACNMT has both"
+        raise UserError("cannot be combined with permute_rewards here", "[model] known_reward", hint)
+    tokens_NK = support.tokens_NK.masked_fill(~support.valid_NK, PAD)
+    candidates = tokens_NK.new_zeros(steps.shape[0] * steps.shape[1], tokens_NK.size(1))
+    candidates = candidates.index_copy(0, steps.positions_N, tokens_NK).unflatten(0, steps.shape)
     limits_B = step_limits(experience.reference_RB.ne(PAD).sum(0).cpu(), collector.max_len)
     rewards_TBK = collector.next_rewards(
         actor,
-        experience.words_TB,
+        experience.tokens_TB,
         experience.reference_RB,
         candidates,
         limits_B,

@@ -34,8 +34,8 @@ class Collector:
         self.rewarder = Rewarder(setup.read, setup.filters, setup.where)
         self.max_len, self.permute = common.rollout_max_len, common.permute_rewards
         if self.permute and self.rewarder.learners:  # it would learn from the true sentences, or not at all
-            todo = "use a reward that does not learn"
-            raise UserError("cannot be combined with a reward that learns", f"{setup.where} permute_rewards", todo)
+            hint = "use a reward that does not learn"
+            raise UserError("cannot be combined with a reward that learns", f"{setup.where} permute_rewards", hint)
         self.generator = torch.Generator().manual_seed(setup.seed)
         self.last: Translations | None = None
         self.recent: list[dict[str, float]] = []
@@ -98,12 +98,12 @@ class Collector:
         reference_RB, z_TB = batch[actor.target], None
         against_RB = reference_RB if scored_against_RB is None else scored_against_RB
         source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
-        translations = Translations.from_ids(rollout.words_TB, against_RB, actor.tokens, source=source)
+        translations = Translations.from_ids(rollout.tokens_TB, against_RB, actor.tokens, source=source)
         if self.rewarder.learners:
             labels = max(1, self.rewarder.n_labels)  # a user's learned reward may need none
             draw = functools.partial(torch.randint, labels, generator=generator)
-            z_TB = world.draw(draw, len(rollout.words_TB) - 1, rollout.words_TB.size(1)).to(reference_RB.device)
-            tensors = reward_inputs(actor, encoded, batch[actor.source], rollout.words_TB, z_TB)
+            z_TB = world.draw(draw, len(rollout.tokens_TB) - 1, rollout.tokens_TB.size(1)).to(reference_RB.device)
+            tensors = reward_inputs(actor, encoded, batch[actor.source], rollout.tokens_TB, z_TB)
             translations = dataclasses.replace(translations, tensors=tensors)
             if learning:
                 self.reward_metrics = self.rewarder.learn(translations, new=True)
@@ -112,7 +112,7 @@ class Collector:
             rewards = permute_at_random(rewards, translations.steps, generator)
         if learning:
             if against_RB is not reference_RB:  # lengths and `sampled_bleu` use the true references
-                translations = Translations.from_ids(rollout.words_TB, reference_RB, actor.tokens, source=source)
+                translations = Translations.from_ids(rollout.tokens_TB, reference_RB, actor.tokens, source=source)
             self.count(translations, {name: float(values.sum()) for name, values in rewards.parts.items()})
 
         def tensor(values: Any) -> Tensor:
@@ -121,7 +121,7 @@ class Collector:
         return Experience(
             batch[actor.source],
             reference_RB,
-            rollout.words_TB,
+            rollout.tokens_TB,
             tensor(rewards.potentials_TB),
             tensor(rewards.scale_B),
             z_TB,
@@ -133,25 +133,25 @@ class Collector:
     def final_scores(
         self,
         actor: Actor,
-        words_TC: Tensor,
+        tokens_TC: Tensor,
         reference_RC: Tensor,
         alpha: float,
         source: SourceTexts | None = None,
         sentences_C: Tensor | None = None,
     ) -> Tensor:
         """Return c R_T (C) of any hypotheses. source, sentences_C: what they translate, for rewards that need it."""
-        self.rewarder.refuse_learners()
-        if words_TC.size(1) == 0:
-            return torch.zeros(0, device=words_TC.device)
+        self.rewarder.check_no_learners()
+        if tokens_TC.size(1) == 0:
+            return torch.zeros(0, device=tokens_TC.device)
         sentences = None if sentences_C is None else sentences_C.tolist()
-        found = Translations.from_ids(words_TC, reference_RC, actor.tokens, source=source, sentences=sentences)
+        found = Translations.from_ids(tokens_TC, reference_RC, actor.tokens, source=source, sentences=sentences)
         scores_C, scale_C = self.rewarder.scores(found, alpha)
-        return torch.from_numpy(scores_C * scale_C).to(words_TC.device, torch.float32)
+        return torch.from_numpy(scores_C * scale_C).to(tokens_TC.device, torch.float32)
 
     def next_rewards(
         self,
         actor: Actor,
-        words_TB: Tensor,
+        tokens_TB: Tensor,
         reference_RB: Tensor,
         candidates_TBK: Tensor,
         limits_B: Tensor,
@@ -159,9 +159,9 @@ class Collector:
         source: SourceTexts | None = None,
     ) -> Tensor:
         """Return r(s, a) (T, B, K) of candidate next words at every step of given hypotheses; 0 for `<pad>`."""
-        translations = Translations.from_ids(words_TB, reference_RB, actor.tokens, source=source)
+        translations = Translations.from_ids(tokens_TB, reference_RB, actor.tokens, source=source)
         found = self.rewarder.next_rewards(translations, candidates_TBK.cpu().numpy(), limits_B.cpu().numpy(), alpha)
-        return torch.from_numpy(found).to(words_TB.device, torch.float32)
+        return torch.from_numpy(found).to(tokens_TB.device, torch.float32)
 
     def references(self, reference_RB: Tensor) -> Tensor:
         """Return the references for algorithms that look ahead; with `permute_rewards`, those of other sentences."""
@@ -177,12 +177,12 @@ class Collector:
         """Update learned rewards on replayed experience, and rescore it with them."""
         if experience.z_TB is None or experience.learned_TB is None:
             return experience
-        words_TB = experience.words_TB
-        tensors = reward_inputs(actor, encoded, experience.source_SB, words_TB, experience.z_TB)
+        tokens_TB = experience.tokens_TB
+        tensors = reward_inputs(actor, encoded, experience.source_SB, tokens_TB, experience.z_TB)
         source = SourceTexts(experience.source_SB, actor.source_tokens)
-        translations = Translations.from_ids(words_TB, experience.reference_RB, actor.tokens, tensors, source)
+        translations = Translations.from_ids(tokens_TB, experience.reference_RB, actor.tokens, tensors, source)
         self.reward_metrics = self.rewarder.learn(translations)
-        now_TB = torch.from_numpy(self.rewarder.learned_potentials(translations)).to(words_TB.device, torch.float32)
+        now_TB = torch.from_numpy(self.rewarder.learned_potentials(translations)).to(tokens_TB.device, torch.float32)
         potentials_TB = experience.potentials_TB + now_TB - experience.learned_TB
         return dataclasses.replace(experience, potentials_TB=potentials_TB, learned_TB=now_TB)
 
@@ -230,10 +230,10 @@ class Collector:
 
 @torch.no_grad()
 def reward_inputs(
-    actor: Actor, encoded: Encoded, source_SB: Tensor, words_TB: Tensor, z_TB: Tensor | None
+    actor: Actor, encoded: Encoded, source_SB: Tensor, tokens_TB: Tensor, z_TB: Tensor | None
 ) -> RolloutTensors:
     """Return the inputs of learned rewards."""
-    return RolloutTensors(source_SB, words_TB, mean_state(encoded), actor.embed(words_TB[1:]).detach(), z_TB)
+    return RolloutTensors(source_SB, tokens_TB, mean_state(encoded), actor.embed(tokens_TB[1:]).detach(), z_TB)
 
 
 def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Figure]:

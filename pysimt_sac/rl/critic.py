@@ -80,13 +80,13 @@ class Critic(nn.Module):
         self.encoder.emb.weight.copy_(self.dec.emb.weight)
         return taken
 
-    def forward(self, reference_TB: Tensor, reference_lengths_B: Tensor, words_TB: Tensor, steps: Steps) -> Tensor:
+    def forward(self, reference_TB: Tensor, reference_lengths_B: Tensor, tokens_TB: Tensor, steps: Steps) -> Tensor:
         """Return the input of the output layer (N, E) at every real step.
 
         Both word arrays have the layout `<bos> ... <eos>`; the encoder reads `... <eos>`, like a source.
         """
         states = self.encoder(reference_TB[1:], reference_lengths_B - 1)
-        return self.dec.readouts({"ref": states}, words_TB[:-1], steps.positions_N)
+        return self.dec.readouts({"ref": states}, tokens_TB[:-1], steps.positions_N)
 
     def q_of(self, readout_NE: Tensor, words: Tensor) -> Tensor:
         """Return Q of one word (N) or of K words (N, K) per step."""
@@ -162,7 +162,7 @@ class CriticEnsemble:
         """Return the output layer's input (N, E) in each critic, or in each target network."""
         lengths_B = experience.reference_RB.ne(PAD).sum(0).cpu()
         networks = self.networks(target)
-        return [network(experience.reference_RB, lengths_B, experience.words_TB, steps) for network in networks]
+        return [network(experience.reference_RB, lengths_B, experience.tokens_TB, steps) for network in networks]
 
     def networks(self, target: bool) -> list[Critic]:
         """Return the critics, or their target networks."""
@@ -178,12 +178,12 @@ class CriticEnsemble:
         pairs = zip(self.networks(target), readouts, strict=True)
         if support is None:
             return torch.stack([network.q_of_all(readout) for network, readout in pairs])
-        return torch.stack([network.q_of(readout, support.words_NK) for network, readout in pairs])
+        return torch.stack([network.q_of(readout, support.tokens_NK) for network, readout in pairs])
 
-    def q_of_words(self, readouts: list[Tensor], rows_M: Tensor, words_MK: Tensor) -> Tensor:
+    def q_of_words(self, readouts: list[Tensor], rows_M: Tensor, tokens_MK: Tensor) -> Tensor:
         """Return Q_i of given words at given steps (I, M, K)."""
         pairs = zip(self.critics, readouts, strict=True)
-        return torch.stack([critic.q_of(readout[rows_M], words_MK) for critic, readout in pairs])
+        return torch.stack([critic.q_of(readout[rows_M], tokens_MK) for critic, readout in pairs])
 
     @torch.no_grad()
     def bootstrapped_targets(
@@ -220,7 +220,7 @@ class CriticEnsemble:
         known_reward: bool,
     ) -> Tensor:
         """Return the loss that teaches critics to rank a state's words; update `weight` on held-out sentences."""
-        predicted_IMK = self.q_of_words(readouts, branches.rows_M(steps), branches.words_MK)
+        predicted_IMK = self.q_of_words(readouts, branches.rows_M(steps), branches.tokens_MK)
         future_MK = branches.returns_MK - branches.rewards_MK if known_reward else branches.returns_MK
         held_M = held_out_B[branches.sentences_M]
         weight.update(predicted_IMK[:, held_M], future_MK[held_M], branches.valid_MK[held_M])

@@ -34,7 +34,7 @@ class CriticOptions:
         "`branch_states` sums over `branch_words` instead",
         minimum=0,
     )
-    support_least: float = option(
+    support_min_probability: float = option(
         0.01, "`support`: leave out words less likely than this; their Q is untrained", minimum=0, below=1
     )
     critic_lr: float = option(0.0003, "the critics' learning rate in joint training", above=0)
@@ -60,7 +60,7 @@ class CriticOptions:
     @property
     def support_of_step(self) -> tuple[int, float]:
         """The arguments k and least of `rl.policy.find_support`."""
-        return self.support, self.support_least
+        return self.support, self.support_min_probability
 
     @property
     def bootstraps(self) -> bool:
@@ -73,8 +73,8 @@ class CriticOptions:
             return Stage(ALONE, False, self.critic_pretrain_lr, self.critic_pretrain_target)
         return Stage(WITH_ACTOR, True, self.critic_lr, self.critic_target)
 
-    def refuse_branch_target(self) -> None:
+    def check_no_branch_target(self) -> None:
         """Refuse `critic_target: branch`, for algorithms or settings without branched rollouts."""
         if self.critic_target == "branch":
-            todo = "use SACNMT with branch_states above 0, or critic_target: mc"
-            raise UserError("there are no branched states to learn from", "[model] critic_target: branch", todo)
+            hint = "use SACNMT with branch_states above 0, or critic_target: mc"
+            raise UserError("there are no branched states to learn from", "[model] critic_target: branch", hint)

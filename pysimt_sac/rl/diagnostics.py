@@ -81,8 +81,8 @@ class GateReport:
         )
         if self.passed:
             return [f"{found}: passed"]
-        todo = "set known_reward: True and branch_states: 2, raise critic_pretrain_epochs, or lower lambda_rl"
-        return [f"{found}: NOT passed", f"Warning: Q must rank words better than log pi and the reward do; {todo}"]
+        hint = "set known_reward: True and branch_states: 2, raise critic_pretrain_epochs, or lower lambda_rl"
+        return [f"{found}: NOT passed", f"Warning: Q must rank words better than log pi and the reward do; {hint}"]
 
 
 class Gate:
@@ -124,8 +124,8 @@ class Gate:
     def policy(self, experience: Experience) -> PolicyAtSteps:
         """Return the policy over the likeliest words of each step."""
         encoded = self.actor.encode(experience.batch(self.actor.source, self.actor.target))
-        k, least = self.options.support or ACTIONS, self.options.support_least
-        return policy_at_steps(self.actor, encoded, experience.words_TB, experience.lengths_B.cpu(), k, least)
+        k, least = self.options.support or ACTIONS, self.options.support_min_probability
+        return policy_at_steps(self.actor, encoded, experience.tokens_TB, experience.lengths_B.cpu(), k, least)
 
     def returns(self, experience: Experience, policy: PolicyAtSteps) -> Tensor:
         """Return the realised soft returns."""
@@ -142,20 +142,20 @@ class Gate:
         """Continue the likeliest words of a random state of each sentence, and of one where `<eos>` is among them."""
         steps, support = policy.steps, policy.support
         assert support is not None
-        valid_NA, words_NA = support.valid_NK[:, :ACTIONS], support.words_NK[:, :ACTIONS]
+        valid_NA, tokens_NA = support.valid_NK[:, :ACTIONS], support.tokens_NK[:, :ACTIONS]
         choice_N = valid_NA.sum(1) > 1
-        may_end_N = choice_N & (valid_NA & words_NA.eq(EOS)).any(1)
+        may_end_N = choice_N & (valid_NA & tokens_NA.eq(EOS)).any(1)
         rows_M = torch.cat([random_states(steps, where_N, generator) for where_N in (choice_N & ~may_end_N, may_end_N)])
         if len(rows_M) == 0:
-            nothing_MA = torch.zeros(0, words_NA.size(1), device=words_NA.device)
+            nothing_MA = torch.zeros(0, tokens_NA.size(1), device=tokens_NA.device)
             return Comparison(nothing_MA, nothing_MA, nothing_MA, nothing_MA, may_end_N[rows_M])
-        words_MA, valid_MA, sentences_M = words_NA[rows_M], valid_NA[rows_M], steps.sentences_N[rows_M]
-        each = words_MA.size(1) * CONTINUATIONS
+        tokens_MA, valid_MA, sentences_M = tokens_NA[rows_M], valid_NA[rows_M], steps.sentences_N[rows_M]
+        each = tokens_MA.size(1) * CONTINUATIONS
         # Columns: all continuations of a state are adjacent, word by word.
         columns = sentences_M.repeat_interleave(each)
         times = steps.times_N[rows_M].repeat_interleave(each)
-        forced_TC = experience.words_TB[1:].index_select(1, columns)
-        forced_TC[times, torch.arange(len(times), device=times.device)] = words_MA.repeat_interleave(
+        forced_TC = experience.tokens_TB[1:].index_select(1, columns)
+        forced_TC[times, torch.arange(len(times), device=times.device)] = tokens_MA.repeat_interleave(
             CONTINUATIONS, 1
         ).flatten()
         behind = torch.arange(len(forced_TC), device=times.device).unsqueeze(1) > times
@@ -169,7 +169,7 @@ class Gate:
             return values_C.view(len(rows_M), -1, CONTINUATIONS).mean(-1)
 
         rewards_MA = at_states(continued.rewards_TB)
-        q_MA = self.critics.q_of_words(readouts, rows_M, words_MA).amin(0)
+        q_MA = self.critics.q_of_words(readouts, rows_M, tokens_MA).amin(0)
         if self.options.known_reward:
             q_MA = rewards_MA + self.weight * q_MA
         returns_MA = at_states(returns_TC).masked_fill(~valid_MA, torch.nan)

@@ -61,9 +61,9 @@ def mean_state(encoded: Encoded) -> Tensor:
 
 
 def policy_at_steps(
-    actor: Actor, encoded: Encoded, words_TB: Tensor, lengths_B: Tensor, k: int, least: float
+    actor: Actor, encoded: Encoded, tokens_TB: Tensor, lengths_B: Tensor, k: int, least: float
 ) -> PolicyAtSteps:
     """Return the policy at every step of given hypotheses; k and least: see `rl.policy.find_support`."""
-    steps = Steps.of(lengths_B, words_TB.device)
-    taken_N = steps.flatten(words_TB[1:])
-    return PolicyAtSteps(steps, taken_N, *actor.policy(encoded, words_TB, steps, taken_N, k, least))
+    steps = Steps.of(lengths_B, tokens_TB.device)
+    taken_N = steps.flatten(tokens_TB[1:])
+    return PolicyAtSteps(steps, taken_N, *actor.policy(encoded, tokens_TB, steps, taken_N, k, least))

@@ -31,7 +31,7 @@ class Branches(NamedTuple):
 
     times_M: Tensor
     sentences_M: Tensor
-    words_MK: Tensor
+    tokens_MK: Tensor
     valid_MK: Tensor
     rewards_MK: Tensor
     returns_MK: Tensor
@@ -39,7 +39,7 @@ class Branches(NamedTuple):
     @property
     def support(self) -> Support:
         """The words as a support."""
-        return Support(self.words_MK, self.valid_MK)
+        return Support(self.tokens_MK, self.valid_MK)
 
     def positions_M(self, n_sentences: int) -> Tensor:
         """Return the positions of the states in a flattened (T, B) array."""
@@ -73,7 +73,7 @@ def order_of_branches(sentences_M: Tensor) -> Tensor:
 class Choices(NamedTuple):
     """The likeliest words of every state of a path: log pi under the behaviour policy, and the known rewards r(s,a)."""
 
-    words_TBK: Tensor
+    tokens_TBK: Tensor
     log_pi_TBK: Tensor
     rewards_TBK: Tensor
 
@@ -82,7 +82,7 @@ class Choices(NamedTuple):
 class Experience:
     """A scored rollout of a batch.
 
-    source_SB, reference_RB: as in the batch. words_TB: the rollout, `<bos> ... <eos>`, with one more row than steps.
+    source_SB, reference_RB: as in the batch. tokens_TB: the rollout, `<bos> ... <eos>`, with one more row than steps.
     potentials_TB: R_t at every step, R_T after the end. scale_B: the reward scale c.
     z_TB: random labels of the words, for rewards that learn them. learned_TB: the share of such rewards in the
     potentials. branches, choices: of branched rollouts. global_batch_size: over all ranks, if sharded.
@@ -90,7 +90,7 @@ class Experience:
 
     source_SB: Tensor
     reference_RB: Tensor
-    words_TB: Tensor
+    tokens_TB: Tensor
     potentials_TB: Tensor
     scale_B: Tensor
     z_TB: Tensor | None = None
@@ -103,12 +103,12 @@ class Experience:
     @property
     def size(self) -> int:
         """The number of hypotheses."""
-        return self.words_TB.size(1)
+        return self.tokens_TB.size(1)
 
     @property
     def lengths_B(self) -> Tensor:
         """The lengths of the rollouts, including `<bos>` and `<eos>`."""
-        return self.words_TB.ne(PAD).sum(0)
+        return self.tokens_TB.ne(PAD).sum(0)
 
     @property
     def potentials_before_TB(self) -> Tensor:
@@ -251,10 +251,10 @@ def local_shard(experience: Experience) -> Experience:
         mine_M = (sentences_M >= own.start) & (sentences_M < own.stop)
         parts |= {name: value[mine_M] for name, value in tensors.items() if name.startswith("branches.")}
         parts["branches.sentences_M"] = parts["branches.sentences_M"] - own.start
-    n_steps = int(parts["words_TB"].ne(PAD).sum(0).max()) - 1
+    n_steps = int(parts["tokens_TB"].ne(PAD).sum(0).max()) - 1
     for name, value in parts.items():
         if name not in ("source_SB", "reference_RB") and "_TB" in name:
-            parts[name] = value[: n_steps + (name == "words_TB")]
+            parts[name] = value[: n_steps + (name == "tokens_TB")]
     contiguous = {name: value.clone() for name, value in parts.items()}
     return dataclasses.replace(experience.replaced(contiguous), global_batch_size=experience.size)
 

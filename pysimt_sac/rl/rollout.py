@@ -24,26 +24,26 @@ class Rollout(NamedTuple):
     lengths_B: including `<bos>` and `<eos>`, in host memory.
     """
 
-    words_TB: Tensor
+    tokens_TB: Tensor
     lengths_B: Tensor
 
 
 class Trace:
     """A record of every step of a rollout: the k likeliest words, their log pi, and the decoder state.
 
-    Branches start from it (`rl.branching`). words_TBK is `<pad>` where there was no step.
+    Branches start from it (`rl.branching`). tokens_TBK is `<pad>` where there was no step.
     """
 
     def __init__(self, k: int, n_steps: int, n_sentences: int, device: torch.device) -> None:
         self.k, self.shape = k, (n_steps, n_sentences)
-        self.words_TBK = torch.full((*self.shape, k), PAD, device=device)
+        self.tokens_TBK = torch.full((*self.shape, k), PAD, device=device)
         self.log_pi_TBK = torch.full((*self.shape, k), -torch.inf, device=device)
         self.states_TBH: Tensor | None = None
 
     def record(self, step: int, sentences: Tensor, log_p_BV: Tensor, states_BH: Tensor) -> None:
         """Record one step of the unfinished sentences."""
-        log_p_BK, words_BK = log_p_BV.topk(self.k, dim=-1)
-        self.words_TBK[step, sentences] = words_BK
+        log_p_BK, tokens_BK = log_p_BV.topk(self.k, dim=-1)
+        self.tokens_TBK[step, sentences] = tokens_BK
         self.log_pi_TBK[step, sentences] = (log_p_BK - log_p_BV.logsumexp(-1, keepdim=True)).float()
         if self.states_TBH is None:
             self.states_TBH = states_BH.new_zeros(*self.shape, states_BH.size(-1))
@@ -96,27 +96,27 @@ def roll_out(
     size, longest, device = len(limits_B), int(limits_B.max()), stepper.device
     draws_TB = draw_uniform(generator, longest, size, torch.float64, order_B).to(device) if generator else None
     limits_B, sentences = limits_B.to(device), torch.arange(size, device=device)
-    words_TB = torch.full((longest + 1, size), PAD, device=device)
-    words_TB[0] = BOS if first_B is None else first_B
-    words_B = words_TB[0]
+    tokens_TB = torch.full((longest + 1, size), PAD, device=device)
+    tokens_TB[0] = BOS if first_B is None else first_B
+    tokens_B = tokens_TB[0]
     for step in range(longest):
-        log_p_BV = stepper.log_probs(words_B.unsqueeze(1)).squeeze(1)
+        log_p_BV = stepper.log_probs(tokens_B.unsqueeze(1)).squeeze(1)
         if trace is not None:
             trace.record(step, sentences, log_p_BV, stepper.decoder_states())
         if draws_TB is None:
-            words_B = log_p_BV.argmax(-1)
+            tokens_B = log_p_BV.argmax(-1)
         else:
             weights_BV = log_p_BV.exp() if temperature == 1 else (log_p_BV / temperature).softmax(-1)
-            words_B = draw_words(weights_BV, draws_TB[step, sentences])
+            tokens_B = draw_words(weights_BV, draws_TB[step, sentences])
         if forced_TB is not None and step < len(forced_TB):
             forced_B = forced_TB[step, sentences]
-            words_B = torch.where(forced_B.ne(PAD), forced_B, words_B)
-        words_TB[step + 1, sentences] = words_B
-        open_ = (words_B.ne(EOS) & (limits_B[sentences] > step + 1)).nonzero().squeeze(1)
+            tokens_B = torch.where(forced_B.ne(PAD), forced_B, tokens_B)
+        tokens_TB[step + 1, sentences] = tokens_B
+        open_ = (tokens_B.ne(EOS) & (limits_B[sentences] > step + 1)).nonzero().squeeze(1)
         if len(open_) == 0:
             break
-        if len(open_) < len(words_B):
+        if len(open_) < len(tokens_B):
             stepper.keep_sentences(open_)
-            words_B, sentences = words_B[open_], sentences[open_]
-    lengths_B = words_TB.ne(PAD).sum(0).cpu()
-    return Rollout(words_TB[: int(lengths_B.max())], lengths_B)
+            tokens_B, sentences = tokens_B[open_], sentences[open_]
+    lengths_B = tokens_TB.ne(PAD).sum(0).cpu()
+    return Rollout(tokens_TB[: int(lengths_B.max())], lengths_B)

@@ -89,7 +89,7 @@ class Session:
         self.warmup = setup.read(ActorOptions).actor_warmup
         self.health_freq = setup.read(RLOptions).health_freq
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
-        refuse_unshardable(self.algorithm, setup)
+        check_shardable(self.algorithm, setup)
         self.stage, self.actor_learns = "", False
         self.reported: dict[str, float] = {}  # metrics not yet shown on the console
         self.first_update = 0  # of the actor; before it, the actor does not learn
@@ -127,7 +127,7 @@ class Session:
         found = [TrainingStage(stage, epoch, after) for stage, epoch in sorted(first.items(), key=lambda item: item[1])]
         return [TrainingStage(WARMUP, 1, 1), *found] if warmup else found
 
-    def take_figures(self) -> dict[str, float]:
+    def pop_metrics(self) -> dict[str, float]:
         """Return the most important metrics of the last report, once."""
         metrics, self.reported = self.reported, {}
         collector = self.algorithm.collector
@@ -175,7 +175,7 @@ class Session:
         if collector is None or collector.last is None:
             return {}
         _, rollout = collector.roll_out(self.actor, batch, generator=None)
-        greedy = Translations.from_ids(rollout.words_TB, batch[self.actor.target], self.actor.tokens)
+        greedy = Translations.from_ids(rollout.tokens_TB, batch[self.actor.target], self.actor.tokens)
         return {"sampled_bleu": self.word_bleu(collector.last, sharded), "greedy_bleu": self.word_bleu(greedy, sharded)}
 
     def word_bleu(self, translations: Translations, sharded: bool) -> float:
@@ -203,19 +203,19 @@ class Session:
         self.algorithm.load_state_dict(state["algorithm"])
 
 
-def refuse_unshardable(algorithm: Algorithm, setup: Setup) -> None:
+def check_shardable(algorithm: Algorithm, setup: Setup) -> None:
     """Refuse user-defined algorithms and rewards that do not support several processes."""
     if world.size == 1:
         return
-    todo = "set `distributed = True` in it if it computes shares (docs/distributed.md), or train with one process"
+    hint = "set `distributed = True` in it if it computes shares (docs/distributed.md), or train with one process"
     if not algorithm.distributed:
-        raise UserError(f"{type(algorithm).__name__} does not train with several processes", setup.where, todo)
+        raise UserError(f"{type(algorithm).__name__} does not train with several processes", setup.where, hint)
     if algorithm.collector is None:
         return
     rewarder = algorithm.collector.rewarder
     for name in rewarder.learners:
         if not getattr(rewarder.parts[name], "distributed", False):
-            raise UserError(f"the reward {name!r} does not learn with several processes", setup.where, todo)
+            raise UserError(f"the reward {name!r} does not learn with several processes", setup.where, hint)
 
 
 class TrainedByAlgorithm:
@@ -243,7 +243,7 @@ class TrainedByAlgorithm:
 
     def figures(self) -> dict[str, float] | None:
         """Return the algorithm's own metrics for the console; None if it does not sample."""
-        return self.session.take_figures() if self.session and self.session.algorithm.collector else None
+        return self.session.pop_metrics() if self.session and self.session.algorithm.collector else None
 
     def stages(self, max_epochs: int) -> list[TrainingStage]:
         """Return the stages of a run of `max_epochs`."""

@@ -56,7 +56,7 @@ def test_pysimt_is_found_where_it_is(tmp_path, host):
 
 
 @pytest.mark.parametrize(
-    ("texts", "reason", "todo"),
+    ("texts", "reason", "hint"),
     [
         (
             {"metrics": "import editdistance_x"},
@@ -67,12 +67,12 @@ def test_pysimt_is_found_where_it_is(tmp_path, host):
         ({"topology": "import pysimt.nothing"}, "pysimt cannot be imported: ModuleNotFoundError", "(set PYSIMT"),
     ],
 )
-def test_a_pysimt_that_cannot_be_imported_is_no_host(tmp_path, texts, reason, todo):
+def test_a_pysimt_that_cannot_be_imported_is_no_host(tmp_path, texts, reason, hint):
     done = tell(tmp_path, "auto", installed=True, **texts)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()[:2]
     assert first.startswith(f"Host:              none, because {reason}")
-    assert second.strip().startswith(todo)
+    assert second.strip().startswith(hint)
     assert "1.2.3" not in done.stdout
 
 

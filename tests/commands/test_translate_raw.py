@@ -67,7 +67,7 @@ def test_the_same_words_as_the_prepared_way(plain_corpus, pysimt, tmp_path):
     for kind in ("gs", "beam3"):
         assert read_lines(Path(f"{plain}.test.{kind}.raw")) == read_lines(Path(f"{prepared}.test.{kind}.raw"))
     said = read_lines(Path(f"{plain}.test.beam3"))
-    assert said == [line.lower() for line in SENTENCES["de"]]  # a corpus of five sentences is learnt by heart
+    assert said == [line.lower() for line in SENTENCES["de"]]  # a corpus of five sentences is learned by heart
     n_best = read_lines(Path(f"{plain}.test.beam3.nbest"))
     assert len(n_best) == 15
     assert n_best[0].startswith("0 ||| ein mann in einem t-shirt schläft. ||| -")

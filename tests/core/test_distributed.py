@@ -130,7 +130,7 @@ LENGTHS = torch.tensor([2, 3, 2, 4, 3, 2, 5])  # `<bos>` and `<eos>` counted
 
 def experience():
     real_TB = torch.arange(5).unsqueeze(1) < LENGTHS
-    words_TB = torch.arange(35).view(5, 7) * real_TB + real_TB
+    tokens_TB = torch.arange(35).view(5, 7) * real_TB + real_TB
     potentials_TB = torch.arange(28.0).view(4, 7)
     for column, length in enumerate(LENGTHS.tolist()):
         potentials_TB[length - 1 :, column] = potentials_TB[length - 2, column]
@@ -146,7 +146,9 @@ def experience():
         torch.tensor([0, 1, 0, 2, 0, 3]), sentences_M, numbers_MK, numbers_MK > 3, numbers_MK / 2, numbers_MK / 4
     )
     sides = torch.arange(21).view(3, 7) + 1
-    return Experience(sides, sides + 50, words_TB, potentials_TB, torch.arange(7.0), branches=branches, choices=choices)
+    return Experience(
+        sides, sides + 50, tokens_TB, potentials_TB, torch.arange(7.0), branches=branches, choices=choices
+    )
 
 
 def test_parts_of_an_experience_make_it_whole_again(monkeypatch):
@@ -156,7 +158,7 @@ def test_parts_of_an_experience_make_it_whole_again(monkeypatch):
         monkeypatch.setattr(world, "size", 3)
         parts.append(local_shard(whole))
     assert [part.size for part in parts] == [2, 2, 3]
-    assert [len(part.words_TB) for part in parts] == [3, 4, 5]
+    assert [len(part.tokens_TB) for part in parts] == [3, 4, 5]
     assert all(part.global_batch_size for part in parts)
     joined = join_shards([part.tensors() for part in parts])
     expected = whole.tensors()

@@ -96,11 +96,11 @@ def test_hyphens_and_sides_are_options(run, tmp_path):
 
 def test_given_codes_are_used(run, tmp_path):
     run("--pair", "en-de")
-    learnt = tmp_path / "out/en-de"
-    given = ("--codes", learnt / "bpe.model", "--codes-vocab", learnt / "bpe.vocab.de")
+    learned = tmp_path / "out/en-de"
+    given = ("--codes", learned / "bpe.model", "--codes-vocab", learned / "bpe.vocab.de")
     assert run("--pair", "en-de", units=given, out="given")[0] == 0
     name = "test_2016_flickr.lc.norm.tok.bpe.de"
-    assert (tmp_path / "given/en-de" / name).read_bytes() == (learnt / name).read_bytes()
+    assert (tmp_path / "given/en-de" / name).read_bytes() == (learned / name).read_bytes()
     record = json.loads((tmp_path / "given/en-de/corpus.json").read_text())
     assert record["settings"]["codes"] == record["files"]["bpe.model"]
 

@@ -15,7 +15,7 @@ VARIANTS = {
     "REINFORCENMT": ["model.n_samples:2", "model.entropy_weight:0.1"],
     "REINFORCENMT batch": ["model.n_samples:1", "model.permute_rewards:True"],
     "REINFORCENMT greedy": ["model.n_samples:2", "model.baseline:greedy"],
-    "REINFORCENMT learnt": ["model.n_samples:2", "model.baseline:learnt"],
+    "REINFORCENMT learned": ["model.n_samples:2", "model.baseline:learned"],
     "MIXERNMT": ["model.mixer_unit:updates"],
     "MRTNMT": ["model.n_samples:3", "model.mrt_reference:True"],
     "VineNMT": ["model.branch_continuation:sample", "model.permute_rewards:True"],

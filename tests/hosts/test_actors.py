@@ -63,14 +63,14 @@ def test_rollouts_agree(both, seed):
         for actor in actors:
             generator = None if seed is None else torch.Generator().manual_seed(seed)
             rollouts.append(rollout(actor, batch, limits, generator, given))
-        assert torch.equal(rollouts[0].words_TB, rollouts[1].words_TB)
+        assert torch.equal(rollouts[0].tokens_TB, rollouts[1].tokens_TB)
         assert torch.equal(rollouts[0].lengths_B, rollouts[1].lengths_B)
 
 
 def test_log_probabilities_agree(both):
     model, batch, actors, _, hypotheses = both
     steps = Steps.of(hypotheses.lengths_B)
-    found = [[actor.log_probs(actor.encode(batch), hypotheses.words_TB, steps)] for actor in actors]
+    found = [[actor.log_probs(actor.encode(batch), hypotheses.tokens_TB, steps)] for actor in actors]
     assert found[0][0].shape == (len(steps), len(actors[0].tokens))
     assert_agree(model, found)
 
@@ -80,17 +80,17 @@ def test_log_probabilities_agree(both):
 def test_policies_agree_with_a_support_and_without(both, k, least, several):
     model, batch, actors, _, hypotheses = both
     steps = Steps.of(hypotheses.lengths_B)
-    taken = steps.flatten(hypotheses.words_TB[1:])
+    taken = steps.flatten(hypotheses.tokens_TB[1:])
     if several:
         taken = torch.stack((taken, torch.full_like(taken, 7)), 1)
-    found = [actor.policy(actor.encode(batch), hypotheses.words_TB, steps, taken, k, least) for actor in actors]
+    found = [actor.policy(actor.encode(batch), hypotheses.tokens_TB, steps, taken, k, least) for actor in actors]
     (_, one), (_, other) = found
     if k == 0:
         assert one is None
         assert other is None
         assert_agree(model, [[log_pi.exp()] for log_pi, _ in found])
     else:
-        assert torch.equal(one.words_NK, other.words_NK)
+        assert torch.equal(one.tokens_NK, other.tokens_NK)
         assert torch.equal(one.valid_NK, other.valid_NK)
         assert_agree(model, [[log_pi[support.valid_NK]] for log_pi, support in found])
 
@@ -98,7 +98,7 @@ def test_policies_agree_with_a_support_and_without(both, k, least, several):
 def test_the_taken_words_agree(both):
     model, batch, actors, _, hypotheses = both
     steps = Steps.of(hypotheses.lengths_B)
-    found = [actor.taken_words(actor.encode(batch), hypotheses.words_TB, steps) for actor in actors]
+    found = [actor.taken_words(actor.encode(batch), hypotheses.tokens_TB, steps) for actor in actors]
     assert_agree(model, [each[:3] for each in found])
     for actor, taken in zip(actors, found, strict=True):
         assert taken.states_NH.shape == (len(steps), actor.state_size)
@@ -125,10 +125,10 @@ def test_an_actor_over_other_weights_is_another_one(both):
     model, batch, actors, _, hypotheses = both
     steps = Steps.of(hypotheses.lengths_B)
     copies = [actor.with_networks(TargetNetwork(actor.networks).network) for actor in actors]
-    before = [actor.log_probs(actor.encode(batch), hypotheses.words_TB, steps) for actor in copies]
+    before = [actor.log_probs(actor.encode(batch), hypotheses.tokens_TB, steps) for actor in copies]
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1)
     for actor, copied, expected in zip(actors, copies, before, strict=True):
-        assert torch.equal(copied.log_probs(copied.encode(batch), hypotheses.words_TB, steps), expected)
-        assert not torch.equal(actor.log_probs(actor.encode(batch), hypotheses.words_TB, steps), expected)
+        assert torch.equal(copied.log_probs(copied.encode(batch), hypotheses.tokens_TB, steps), expected)
+        assert not torch.equal(actor.log_probs(actor.encode(batch), hypotheses.tokens_TB, steps), expected)

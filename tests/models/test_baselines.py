@@ -20,7 +20,7 @@ KINDS = {
     "reinforce": (REINFORCE, 60, {"n_samples": 1, "baseline": "no"}),
     "reinforce, mean": (REINFORCE, 60, {"n_samples": 1, "baseline": "mean", "entropy_weight": 0.01}),
     "reinforce, greedy": (REINFORCE, 60, {"n_samples": 1, "baseline": "greedy"}),
-    "reinforce, learnt": (REINFORCE, 60, {"n_samples": 1, "baseline": "learnt", "baseline_lr": 0.02}),
+    "reinforce, learned": (REINFORCE, 60, {"n_samples": 1, "baseline": "learned", "baseline_lr": 0.02}),
     "mixer": (MIXER, 60, {"baseline_lr": 0.02}),
     "mrt": (MRT, 60, {"mrt_reference": True}),
     "mrt, samples alone": (MRT, 60, {}),
@@ -52,7 +52,7 @@ def test_without_a_look_ahead_it_is_not(kind):
 TOY = ["train.lr:0.001", "train.batch_size:40", "model.health_freq:2", "model.rollout_max_len:8"]
 CHANGES = {
     "reinforce": [REINFORCE, "baseline:greedy", "n_samples:2", "entropy_weight:0.01"],
-    "reinforce, learnt": [REINFORCE, "baseline:learnt", "n_samples:1"],
+    "reinforce, learned": [REINFORCE, "baseline:learned", "n_samples:1"],
     "mixer": [MIXER, "mixer_delta:1", "mixer_every:3", "mixer_unit:updates"],
     "mrt": [MRT, "n_samples:3", "mrt_reference:True"],
     "mrt, samples alone": [MRT, "n_samples:3", "sampling_temperature:0.7"],
@@ -63,7 +63,7 @@ CHANGES = {
 }
 METRICS = {
     "reinforce": "return return_spread entropy baseline mle_loss gradient_rl gradient_entropy gradient_mle",
-    "reinforce, learnt": "return baseline baseline_loss gradient_rl",
+    "reinforce, learned": "return baseline baseline_loss gradient_rl",
     "mixer": "return baseline baseline_loss sampled_steps gradient_rl gradient_mle",
     "mrt": "return candidates gradient_rl gradient_mle",
     "mrt, samples alone": "return candidates gradient_rl gradient_mle",
@@ -87,7 +87,7 @@ def test_a_resumed_run_equals_an_undisturbed_one(toy, kind):
     (expected, _), (found, _) = load_state(whole), load_state(parts)
     for part in ("model", "weights", "optimizer"):
         assert equal(expected[part], found[part]), part
-    assert not equal(expected["weights"], load_state(toy.folder / "runs/toy-mle")[0]["weights"])  # it has learnt
+    assert not equal(expected["weights"], load_state(toy.folder / "runs/toy-mle")[0]["weights"])  # it has learned
     for name in f"{METRICS[kind]} reward_bleu length_ratio sampled_bleu greedy_bleu".split():
         values = points(whole, f"rl_{name}").values()
         assert values, name
@@ -133,8 +133,8 @@ def test_mixer_begins_with_the_references_words():
     original = algorithm.collector.collect
     algorithm.collector.collect = lambda *args, **more: collected.append(original(*args, **more)) or collected[-1]
     algorithm.update(batch, 1, 1)
-    assert torch.equal(collected[0].words_TB[:3], batch["trg"][:3])  # three words, of which the last is sampled
-    assert len(set(map(tuple, collected[0].words_TB[3:].t().tolist()))) > 1
+    assert torch.equal(collected[0].tokens_TB[:3], batch["trg"][:3])  # three words, of which the last is sampled
+    assert len(set(map(tuple, collected[0].tokens_TB[3:].t().tolist()))) > 1
     assert algorithm.metrics["sampled_steps"] < 1
 
 
@@ -204,7 +204,7 @@ def test_erac_counts_the_entropy_and_actor_critic_does_not(monkeypatch):
 
 
 def test_a_baselines_gradient_stays_in_the_baseline():
-    model, algorithm, batch = ready(REINFORCE, baseline="learnt")
+    model, algorithm, batch = ready(REINFORCE, baseline="learned")
     algorithm.update(batch, 1, 1)  # the baseline learns in here, the actor does not yet
     assert algorithm.learned.layer.weight.abs().max() > 0
     assert all(parameter.grad is None for parameter in model.parameters())

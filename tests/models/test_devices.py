@@ -16,7 +16,7 @@ VARIANTS = {
     "SimultaneousNMT": {},
     "MLENMT": {},
     "REINFORCENMT": {"n_samples": 2, "entropy_weight": 0.1},
-    "REINFORCENMT learnt": {"n_samples": 2, "baseline": "learnt"},
+    "REINFORCENMT learned": {"n_samples": 2, "baseline": "learned"},
     "REINFORCENMT greedy": {"n_samples": 2, "baseline": "greedy"},
     "MIXERNMT": {},
     "MRTNMT": {"n_samples": 3, "mrt_reference": True},

@@ -23,8 +23,8 @@ def updated(**options):
     original = collector.collect
     collector.collect = lambda *args: sampled.append(original(*args)) or sampled[-1]
     loss = model.session.algorithm.update(batch, 1, 1).terms["rl"]
-    each = sampled[0].words_TB.size(1) // len(SOURCES)
-    return model, batch, loss, sampled[0].words_TB.t().split(each)
+    each = sampled[0].tokens_TB.size(1) // len(SOURCES)
+    return model, batch, loss, sampled[0].tokens_TB.t().split(each)
 
 
 def by_definition(model, batch, candidates):
@@ -34,9 +34,9 @@ def by_definition(model, batch, candidates):
         encoded = select_encoded(actor.encode(batch), torch.tensor([sentence]))
         scores, returns = [], []
         for words in {tuple(word for word in row if word) for row in rows.tolist()}:
-            words_TB, steps = torch.tensor([words]).t(), Steps.of(torch.tensor([len(words)]))
-            log_pi_NV = full_policy(actor.log_probs(encoded, words_TB, steps))
-            scores.append(log_pi_NV.gather(1, words_TB[1:]).sum())
+            tokens_TB, steps = torch.tensor([words]).t(), Steps.of(torch.tensor([len(words)]))
+            log_pi_NV = full_policy(actor.log_probs(encoded, tokens_TB, steps))
+            scores.append(log_pi_NV.gather(1, tokens_TB[1:]).sum())
             returns.append(worth([actor.tokens[word] for word in words if word > EOS], reference.split()))
         total = total - ((SHARPNESS * torch.stack(scores)).softmax(0) * torch.tensor(returns)).sum()
     return total / len(SOURCES)

@@ -52,13 +52,13 @@ def exact_gradient(temperature=1.0):
     """Of minus the expected reward per word of the references, as the algorithm's loss is, under a sharper policy."""
     model = make()
     actor, batch = EngineActor.of(model), tiny_batch(model, SOURCES, REFERENCES)
-    words_TB = torch.tensor(OUTCOMES).t()
-    lengths_B = words_TB.ne(0).sum(0)
+    tokens_TB = torch.tensor(OUTCOMES).t()
+    lengths_B = tokens_TB.ne(0).sum(0)
     steps, total = Steps.of(lengths_B), 0.0
     for sentence, reference in enumerate(REFERENCES):
         encoded = select_encoded(actor.encode(batch), torch.full((len(OUTCOMES),), sentence))
-        log_pi_NV = full_policy(actor.log_probs(encoded, words_TB, steps) / temperature)
-        log_pi_N = log_pi_NV.gather(1, steps.flatten(words_TB[1:]).unsqueeze(1)).squeeze(1)
+        log_pi_NV = full_policy(actor.log_probs(encoded, tokens_TB, steps) / temperature)
+        log_pi_N = log_pi_NV.gather(1, steps.flatten(tokens_TB[1:]).unsqueeze(1)).squeeze(1)
         probabilities = steps.pad(log_pi_N).sum(0).exp()
         assert probabilities.sum().item() == pytest.approx(1, abs=1e-5)
         tokens = [[actor.tokens[word] for word in words if word > EOS] for words in OUTCOMES]
@@ -75,7 +75,7 @@ def sampled_gradients(baseline, n_samples, temperature=1.0):
     return np.stack([flat_gradient(model, loss).numpy() for loss in losses]).astype(np.float64)
 
 
-KINDS = [("no", 1), ("mean", 1), ("mean", 2), ("greedy", 1), ("learnt", 1)]
+KINDS = [("no", 1), ("mean", 1), ("mean", 2), ("greedy", 1), ("learned", 1)]
 
 
 @pytest.mark.parametrize(("baseline", "n_samples"), KINDS)

@@ -30,7 +30,7 @@ def test_the_critics_learn_alone_first_and_the_actor_after_them(actor):
     assert stages == ["critics alone", "actor and critics"]
     losses = points(folder, "val_LOSS")
     updates = sorted(losses)
-    assert losses[updates[0]] == losses[updates[1]]  # the actor has not moved while the critics learnt
+    assert losses[updates[0]] == losses[updates[1]]  # the actor has not moved while the critics learned
     assert losses[updates[2]] != losses[updates[1]]
     metrics = "reward_bleu length_ratio q q_target return td_error entropy critic_loss replay_fill max_probability"
     for name in f"{metrics} sampled_bleu greedy_bleu explained_variance replay_age".split():

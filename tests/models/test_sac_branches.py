@@ -19,7 +19,7 @@ from tests.rl.tiny import make_setup
 AMOUNT = 24
 OPTIONS = {"alpha": 0.1, "rollout_max_len": 8, "buffer_size": 1, "critic_pretrain_epochs": 0, "gate_sentences": 0}
 OPTIONS |= {"critic_init": "random", "known_reward": True, "branch_states": 2, "branch_path": "sample", "tau": 0.25}
-OPTIONS |= {"branch_least": 0.15}  # so that some states leave no choice
+OPTIONS |= {"branch_min_probability": 0.15}  # so that some states leave no choice
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_the_critics_learn_the_future_or_all_of_the_return(model, monkeypatch, k
     with torch.no_grad():
         readouts = sac.critics.readouts(experience, policy.steps)
         taken_IN = sac.critics.q_of_taken(readouts, policy.taken_N)
-        words_IMK = sac.critics.q_of_words(readouts, branches.rows_M(policy.steps), branches.words_MK)
+        tokens_IMK = sac.critics.q_of_words(readouts, branches.rows_M(policy.steps), branches.tokens_MK)
     rewards_N = policy.steps.flatten(experience.rewards_TB)
     entropies_N = -(policy.log_pi_NA.exp() * policy.log_pi_NA).sum(1)
     returns_N = losses.soft_returns(rewards_N, entropies_N, policy.steps, gamma=1.0, alpha=0.1)
@@ -175,7 +175,7 @@ def test_the_critics_learn_the_future_or_all_of_the_return(model, monkeypatch, k
     for critic in range(2):
         for state, valid_K in enumerate(branches.valid_MK):
             future_K = branches.returns_MK[state] - (branches.rewards_MK[state] if known else 0.0)
-            error_K = words_IMK[critic, state][valid_K] - future_K[valid_K]
+            error_K = tokens_IMK[critic, state][valid_K] - future_K[valid_K]
             expected += (error_K - error_K.mean()).square().sum() / len(branches.times_M)
     update(sac, experience, monkeypatch)
     torch.testing.assert_close(sac.metrics["critic_loss"], expected)
@@ -197,7 +197,7 @@ def test_bootstrapping_and_a_learned_temperature_see_the_policy_of_today(model, 
     kept = policy_at_choices(experience)
     batch = experience.batch("src", "trg")
     with torch.no_grad(), sac.actor.training_mode(dropout=False):
-        states = experience.words_TB, kept.steps.positions_N, kept.support
+        states = experience.tokens_TB, kept.steps.positions_N, kept.support
         now_NA = sac.actor.policy_on(sac.actor.encode(batch), *states)
     expected_NA = now_NA if is_current else kept.log_pi_NA
     assert not torch.allclose(now_NA, kept.log_pi_NA)
@@ -224,7 +224,7 @@ def test_bootstrapped_targets_have_the_known_reward_of_the_next_state(model, mon
 
 
 def test_without_a_choice_anywhere_the_actor_has_no_gradient_of_rewards(model):
-    sac = make(model, branch_least=0.99, gradient_dropout=False)
+    sac = make(model, branch_min_probability=0.99, gradient_dropout=False)
     loss = sac.update(batch_of(model), 1, 1)
     gradients = torch.autograd.grad(loss.terms["rl"], [*model.parameters()], allow_unused=True)
     assert loss.terms["rl"].isfinite()

@@ -20,9 +20,9 @@ UNSUP += ["model.rollout_max_len:8", "model.buffer_size:4"]
 
 def experience(words, reference):
     """One sentence each, `<bos>` 1 ... `<eos>` 2."""
-    words_TB, reference_RB = (torch.tensor(ids).unsqueeze(1) for ids in (words, reference))
+    tokens_TB, reference_RB = (torch.tensor(ids).unsqueeze(1) for ids in (words, reference))
     nothing = torch.zeros(len(words) - 1, 1)
-    return Experience(reference_RB, reference_RB, words_TB, nothing, torch.ones(1))
+    return Experience(reference_RB, reference_RB, tokens_TB, nothing, torch.ones(1))
 
 
 def test_the_reference_is_laid_beside_the_translation():

@@ -14,7 +14,14 @@ from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import make_setup
 
 AMOUNT, GAMMA, TAU = 5, 0.9, 0.25
-OPTIONS = {"alpha": 0.1, "gamma": GAMMA, "tau": TAU, "support_least": 0.0, "rollout_max_len": 8, "buffer_size": 1}
+OPTIONS = {
+    "alpha": 0.1,
+    "gamma": GAMMA,
+    "tau": TAU,
+    "support_min_probability": 0.0,
+    "rollout_max_len": 8,
+    "buffer_size": 1,
+}
 OPTIONS |= {"branch_states": 0, "known_reward": False, "gradient_dropout": False}  # the paper's algorithm
 OPTIONS |= {"critic_pretrain_epochs": 0, "critic_init": "random", "critic_gclip": 1e9, "gate_sentences": 0}
 
@@ -53,7 +60,7 @@ def collect(model):
     sac = make(model)
     found = sac.collector.collect(sac.actor, batch_of(model), 0.1, 1)
     assert len(set(found.lengths_B.tolist())) > 2
-    assert 0 < found.words_TB.eq(EOS).any(0).sum() < AMOUNT
+    assert 0 < found.tokens_TB.eq(EOS).any(0).sum() < AMOUNT
     return found
 
 
@@ -83,13 +90,13 @@ def results(model, experience, support):
 def sentence(experience, column):
     """One sentence of a batch, without any padding."""
 
-    def cut(words_TB):
-        return words_TB[words_TB[:, column] != PAD][:, column : column + 1]
+    def cut(tokens_TB):
+        return tokens_TB[tokens_TB[:, column] != PAD][:, column : column + 1]
 
-    words_TB, keep = cut(experience.words_TB), slice(column, column + 1)
+    tokens_TB, keep = cut(experience.tokens_TB), slice(column, column + 1)
     return Experience(
-        cut(experience.source_SB), cut(experience.reference_RB), words_TB,
-        experience.potentials_TB[: len(words_TB) - 1, keep], experience.scale_B[keep],
+        cut(experience.source_SB), cut(experience.reference_RB), tokens_TB,
+        experience.potentials_TB[: len(tokens_TB) - 1, keep], experience.scale_B[keep],
     )  # fmt: skip
 
 
@@ -109,8 +116,8 @@ def test_padding_changes_no_loss_and_no_gradient(model, support):
 def test_more_padding_than_needed_changes_nothing(model):
     experience = collect(model)
 
-    def lengthen(words_TB):
-        return torch.cat((words_TB, torch.zeros_like(words_TB[:2])))
+    def lengthen(tokens_TB):
+        return torch.cat((tokens_TB, torch.zeros_like(tokens_TB[:2])))
 
     padded = dataclasses.replace(
         experience, source_SB=lengthen(experience.source_SB), reference_RB=lengthen(experience.reference_RB)

@@ -28,7 +28,7 @@ from tests.models.test_reinforce_gradient import (
 )
 
 COPIES, UPDATES = 20, 60
-WHOLE = {"branch_states": 2, "branch_words": len(CHOICES), "branch_least": 0.0}  # all words of both steps
+WHOLE = {"branch_states": 2, "branch_words": len(CHOICES), "branch_min_probability": 0.0}  # all words of both steps
 
 
 def test_with_all_words_and_sampled_continuations_it_is_the_gradient_of_the_expected_reward():
@@ -45,9 +45,9 @@ def test_with_all_words_and_sampled_continuations_it_is_the_gradient_of_the_expe
 
 def log_pi(actor, encoded, words):
     """The policy after some words, over the vocabulary."""
-    words_TB = torch.tensor([[BOS, *words, EOS]]).t()
-    steps = Steps.of(torch.tensor([len(words_TB)]))
-    return full_policy(actor.log_probs(encoded, words_TB, steps))[-1]
+    tokens_TB = torch.tensor([[BOS, *words, EOS]]).t()
+    steps = Steps.of(torch.tensor([len(tokens_TB)]))
+    return full_policy(actor.log_probs(encoded, tokens_TB, steps))[-1]
 
 
 def test_on_greedy_paths_it_is_the_gradient_by_enumeration():

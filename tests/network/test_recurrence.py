@@ -55,7 +55,7 @@ def test_decoder_equals_step_by_step_autograd(bottleneck, steps, size):
     states = torch.randn(4, 3, 8, requires_grad=True)
     mask = torch.tensor([[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 0, 0]])
     words = decoder.emb(torch.randint(1, 11, (steps, 3)))
-    results = [unroll(decoder.remember({"src": (states, mask)}), words) for unroll in both_ways(decoder)]
+    results = [unroll(decoder.project_source({"src": (states, mask)}), words) for unroll in both_ways(decoder)]
     for ours, reference in zip(*results, strict=True):
         torch.testing.assert_close(ours, reference, rtol=0, atol=1e-12)
     unused = ("hid2out", "out2prob")
@@ -74,7 +74,7 @@ def test_a_quick_step_equals_a_plain_one(size):
     for parameter in decoder.parameters():
         nn.init.normal_(parameter, std=0.5)
     mask = torch.tensor([[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 0, 0]])
-    memory = decoder.remember({"src": (torch.randn(4, 3, 8), mask)})
+    memory = decoder.project_source({"src": (torch.randn(4, 3, 8), mask)})
     ours, plain = None, None
     with torch.no_grad():
         quick = QuickStep(decoder, memory)
@@ -101,7 +101,7 @@ def test_padding_changes_nothing_in_the_encoder(bidirectional):
 
 def test_other_attentions_fall_back_to_autograd():
     decoder = ConditionalGRUDecoder(ModelOptions(**SIZES, att_type="dot"), 11, {"src": 8})
-    memory = decoder.remember({"src": (torch.randn(4, 3, 8), torch.ones(4, 3).long())})
+    memory = decoder.project_source({"src": (torch.randn(4, 3, 8), torch.ones(4, 3).long())})
     states, contexts = decoder.unroll(memory, decoder.emb(torch.randint(1, 11, (2, 3))))
     assert states.shape == contexts.shape == (2, 3, 7)
-    assert not decoder.usual_form
+    assert not decoder.has_fast_path

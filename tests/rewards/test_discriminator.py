@@ -27,12 +27,12 @@ def test_the_reward_of_given_probabilities():
 def translations(words, z, sources=None, embeddings=None, end_z=None):
     """One word per sentence, then `<eos>`, whose labels are 0 if they are of no interest."""
     size = len(words)
-    words_TB = torch.stack((torch.ones(size, dtype=torch.long), torch.tensor(words), torch.full((size,), EOS)))
+    tokens_TB = torch.stack((torch.ones(size, dtype=torch.long), torch.tensor(words), torch.full((size,), EOS)))
     table = torch.randn(20, E, generator=torch.Generator().manual_seed(1)) if embeddings is None else embeddings
     source_SB = torch.full((3, size), 5) if sources is None else torch.tensor(sources).expand(3, -1)
     state_BC = torch.ones(size, C) * source_SB[0].unsqueeze(1) / 5
     z_TB = torch.tensor([z, end_z or [0] * size])
-    tensors = RolloutTensors(source_SB, words_TB, state_BC, table[words_TB[1:]], z_TB)
+    tensors = RolloutTensors(source_SB, tokens_TB, state_BC, table[tokens_TB[1:]], z_TB)
     return Translations([[str(word)] for word in words], [["x"]] * size, [True] * size, tensors)
 
 

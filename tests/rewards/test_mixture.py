@@ -152,7 +152,7 @@ def test_a_reward_without_options_of_its_own_is_given_those_of_all(registry):
 
 
 def test_labels_are_wanted_by_the_unsupervised_reward_alone():
-    assert make_rewarder(reward="bleu,unsup", n_skills=7).n_labels == 7
+    assert make_rewarder(reward="bleu,unsup", n_labels=7).n_labels == 7
     assert make_rewarder(reward="bleu").n_labels == 0
 
 

@@ -54,7 +54,7 @@ def test_samples_have_their_sources(seen, unit):
 @pytest.mark.parametrize("unit", ["piece", "word"])
 def test_branches_and_other_next_words_have_theirs(seen, unit):
     actor, collector, batch, references = make(reward_unit=unit)
-    collect_branched(actor, batch, collector, BranchOptions(branch_states=3, branch_least=0.0), 0.1, 1, True)
+    collect_branched(actor, batch, collector, BranchOptions(branch_states=3, branch_min_probability=0.0), 0.1, 1, True)
     assert len(seen) == 3  # the path, its other words, the branches
     for sources, numbers, hypotheses, found in seen:
         assert len(sources) == len(numbers) == len(hypotheses) == len(found)

@@ -28,7 +28,7 @@ def rolled_out():
 def score(actor, batch, rollout):
     """The taken words, and the likelihood of the references."""
     encoded, steps = actor.encode(batch), Steps.of(rollout.lengths_B)
-    taken = actor.taken_words(select_encoded(encoded, SENTENCES), rollout.words_TB, steps)
+    taken = actor.taken_words(select_encoded(encoded, SENTENCES), rollout.tokens_TB, steps)
     return taken, actor.nll(encoded, batch["trg"])
 
 
@@ -47,8 +47,8 @@ def test_it_is_the_policy_at_the_words_that_were_taken(rolled_out, how, monkeypa
     actor = protocol_actor(model) if how == "step by step" else engine_actor(model)
     found, nll = score(actor, batch, rollout)
     steps, several = Steps.of(rollout.lengths_B), select_encoded(actor.encode(batch), SENTENCES)
-    log_p_NV = actor.log_probs(several, rollout.words_TB, steps)
-    taken_N1 = steps.flatten(rollout.words_TB[1:]).unsqueeze(1)
+    log_p_NV = actor.log_probs(several, rollout.tokens_TB, steps)
+    taken_N1 = steps.flatten(rollout.tokens_TB[1:]).unsqueeze(1)
     torch.testing.assert_close(found.log_p_N, log_p_NV.gather(1, taken_N1).squeeze(1))
     torch.testing.assert_close(found.log_pi_N, full_policy(log_p_NV).gather(1, taken_N1).squeeze(1))
     torch.testing.assert_close(found.entropy_N, entropy(full_policy(log_p_NV)))
@@ -71,13 +71,13 @@ def test_the_policy_at_the_steps_of_hypotheses(rolled_out):
     model, batch, rollout = rolled_out
     actor = engine_actor(model)
     encoded = select_encoded(actor.encode(batch), SENTENCES)
-    found = policy_at_steps(actor, encoded, rollout.words_TB, rollout.lengths_B, k=3, least=0.0)
-    expected = actor.taken_words(encoded, rollout.words_TB, found.steps)
-    assert torch.equal(found.taken_N, found.steps.flatten(rollout.words_TB[1:]))
-    whole = policy_at_steps(actor, encoded, rollout.words_TB, rollout.lengths_B, k=0, least=0.0)
+    found = policy_at_steps(actor, encoded, rollout.tokens_TB, rollout.lengths_B, k=3, least=0.0)
+    expected = actor.taken_words(encoded, rollout.tokens_TB, found.steps)
+    assert torch.equal(found.taken_N, found.steps.flatten(rollout.tokens_TB[1:]))
+    whole = policy_at_steps(actor, encoded, rollout.tokens_TB, rollout.lengths_B, k=0, least=0.0)
     assert whole.support is None
     torch.testing.assert_close(whole.log_pi_NA.gather(1, found.taken_N.unsqueeze(1)).squeeze(1), expected.log_pi_N)
-    taken_NK = found.support.words_NK.eq(found.taken_N.unsqueeze(1)) & found.support.valid_NK
+    taken_NK = found.support.tokens_NK.eq(found.taken_N.unsqueeze(1)) & found.support.valid_NK
     assert (taken_NK.sum(1) == 1).all()  # the taken word is always there, and counted once
 
 
@@ -107,7 +107,7 @@ def test_an_actors_networks_are_afterwards_in_the_mode_they_had():
     actor = engine_actor(model)
 
     def roll():
-        return rollout(actor, batch, torch.full((6,), 8), torch.Generator().manual_seed(0)).words_TB
+        return rollout(actor, batch, torch.full((6,), 8), torch.Generator().manual_seed(0)).tokens_TB
 
     with actor.training_mode(dropout=False):
         assert not model.dec.do_out.training

@@ -53,9 +53,9 @@ def collect(made, known=True, alpha=0.1, **options):
 
 def trace_of(words, probabilities):
     """By step, then by sentence, then by word."""
-    words_TBK = torch.tensor(words)
-    trace = Trace(words_TBK.size(2), *words_TBK.shape[:2], torch.device("cpu"))
-    trace.words_TBK, trace.log_pi_TBK = words_TBK, torch.tensor(probabilities).log()
+    tokens_TBK = torch.tensor(words)
+    trace = Trace(tokens_TBK.size(2), *tokens_TBK.shape[:2], torch.device("cpu"))
+    trace.tokens_TBK, trace.log_pi_TBK = tokens_TBK, torch.tensor(probabilities).log()
     return trace
 
 
@@ -99,12 +99,12 @@ def test_the_same_generator_chooses_the_same_states():
 
 def test_the_likely_words_of_a_state_by_hand():
     found = likeliest_words(TRACE, n_steps=3, least=0.35)
-    assert found.words_TBK.shape == (3, 3, 2)
-    assert found.words_TBK[0].tolist() == [[5, 6], [5, 0], [5, 0]]
-    assert found.words_TBK[1].tolist() == [[5, 6], [5, 0], [EOS, 0]]
+    assert found.tokens_TBK.shape == (3, 3, 2)
+    assert found.tokens_TBK[0].tolist() == [[5, 6], [5, 0], [5, 0]]
+    assert found.tokens_TBK[1].tolist() == [[5, 6], [5, 0], [EOS, 0]]
     assert torch.equal(found.log_pi_TBK, TRACE.log_pi_TBK[:3])
     assert not found.rewards_TBK.any()
-    assert likeliest_words(TRACE, 1, least=0.995).words_TBK[0].tolist() == [[5, 0], [5, 0], [5, 0]]  # one always
+    assert likeliest_words(TRACE, 1, least=0.995).tokens_TBK[0].tolist() == [[5, 0], [5, 0], [5, 0]]  # one always
 
 
 # What they bring
@@ -115,16 +115,16 @@ def scratch(made, experience, number, column, references_RB=None):
     actor, collector, batch = made
     branches = experience.branches
     time, sentence = int(branches.times_M[number]), int(branches.sentences_M[number])
-    forced_TB = experience.words_TB[1 : time + 2, sentence : sentence + 1].clone()
-    forced_TB[time] = branches.words_MK[number, column]
+    forced_TB = experience.tokens_TB[1 : time + 2, sentence : sentence + 1].clone()
+    forced_TB[time] = branches.tokens_MK[number, column]
     with torch.no_grad(), actor.training_mode(dropout=False):
         encoded = select_encoded(actor.encode(batch), torch.tensor([sentence]))
         limits = step_limits(batch.lengths["trg"], LONGEST)[[sentence]]
         found = roll_out(actor.stepper(encoded), limits, None, forced_TB)
     references_RB = batch["trg"] if references_RB is None else references_RB
-    translations = Translations.from_ids(found.words_TB, references_RB[:, [sentence]], TOKENS)
+    translations = Translations.from_ids(found.tokens_TB, references_RB[:, [sentence]], TOKENS)
     rewards = collector.rewarder(translations, alpha=0.1)
-    return [0.0, *rewards.potentials_TB[:, 0]], rewards.scale_B[0], time, found.words_TB.flatten().tolist(), limits
+    return [0.0, *rewards.potentials_TB[:, 0]], rewards.scale_B[0], time, found.tokens_TB.flatten().tolist(), limits
 
 
 def assert_returns_are_those_of_scratch(made, experience, references_RB=None):
@@ -196,8 +196,8 @@ def test_the_hypotheses_behind_the_returns(continuation, monkeypatch):
     assert len(places) == whole_TC.size(1)
     for (number, column), row, time in zip(places, whole_TC.t().tolist(), times_C.tolist(), strict=True):
         sentence = int(branches.sentences_M[number])
-        assert row[: time + 1] == experience.words_TB[: time + 1, sentence].tolist()
-        assert row[time + 1] == branches.words_MK[number, column]
+        assert row[: time + 1] == experience.tokens_TB[: time + 1, sentence].tolist()
+        assert row[time + 1] == branches.tokens_MK[number, column]
         words = [word for word in row if word != PAD]
         assert row == words + [PAD] * (len(row) - len(words))
         assert (words[-1] == EOS) != (len(words) - 1 == limits[sentence] and EOS not in words)
@@ -236,7 +236,7 @@ def test_the_path_is_a_plain_rollout_and_scored_as_one(path):
     found = collect(made, branch_path=path)
     collector.generator.manual_seed(1)
     _, expected = collector.roll_out(actor, batch, collector.generator if path == "sample" else None)
-    assert torch.equal(found.words_TB, expected.words_TB)
+    assert torch.equal(found.tokens_TB, expected.tokens_TB)
     scored = collector.score(actor, batch, actor.encode(batch), expected, 0.1)
     assert torch.equal(found.potentials_TB, scored.potentials_TB)
     assert torch.equal(found.scale_B, scored.scale_B)
@@ -249,15 +249,15 @@ def test_the_path_is_a_plain_rollout_and_scored_as_one(path):
 def test_known_rewards_of_taken_and_of_branched_words_are_their_own(path, unit):
     made = make(reward="gleu", reward_unit=unit)
     found = collect(made, known=True, branch_path=path)
-    words_TBK, rewards_TBK = found.choices.words_TBK, found.choices.rewards_TBK
-    taken_TBK = words_TBK.eq(found.words_TB[1:].unsqueeze(-1)) & words_TBK.ne(PAD)
+    tokens_TBK, rewards_TBK = found.choices.tokens_TBK, found.choices.rewards_TBK
+    taken_TBK = tokens_TBK.eq(found.tokens_TB[1:].unsqueeze(-1)) & tokens_TBK.ne(PAD)
     if path == "greedy":
-        assert torch.equal(taken_TBK[..., 0], found.words_TB[1:].ne(PAD))
+        assert torch.equal(taken_TBK[..., 0], found.tokens_TB[1:].ne(PAD))
     assert taken_TBK.any(-1).sum() > 2 * AMOUNT
     torch.testing.assert_close(rewards_TBK[taken_TBK], found.rewards_TB.unsqueeze(-1).expand_as(taken_TBK)[taken_TBK])
     branches = found.branches
-    assert torch.equal(words_TBK[branches.times_M, branches.sentences_M][branches.valid_MK],
-                       branches.words_MK[branches.valid_MK])  # fmt: skip
+    assert torch.equal(tokens_TBK[branches.times_M, branches.sentences_M][branches.valid_MK],
+                       branches.tokens_MK[branches.valid_MK])  # fmt: skip
     known_MK = rewards_TBK[branches.times_M, branches.sentences_M]
     torch.testing.assert_close(known_MK[branches.valid_MK], branches.rewards_MK[branches.valid_MK])
 
@@ -277,14 +277,14 @@ def test_known_rewards_as_part_of_q():
 
 def test_known_rewards_of_a_support_that_was_chosen_later():
     actor, collector, batch = made = make(reward="gleu")
-    found = collect(made, known=True, branch_words=3, branch_least=0.0)
+    found = collect(made, known=True, branch_words=3, branch_min_probability=0.0)
     with torch.no_grad(), actor.training_mode(dropout=False):
-        hypotheses = found.words_TB, found.lengths_B
+        hypotheses = found.tokens_TB, found.lengths_B
         policy = policy_at_steps(actor, actor.encode(batch), *hypotheses, k=3, least=0.0)
         whole = policy_at_steps(actor, actor.encode(batch), *hypotheses, k=0, least=0.0)
     taken_N, rewards_NK = branching.support_rewards(actor, collector, found, policy, 0.1, known=True)
     assert torch.equal(taken_N, policy.steps.flatten(found.rewards_TB))
-    assert torch.equal(policy.support.words_NK[:, :3], policy.steps.flatten(found.choices.words_TBK))
+    assert torch.equal(policy.support.tokens_NK[:, :3], policy.steps.flatten(found.choices.tokens_TBK))
     torch.testing.assert_close(rewards_NK[:, :3], policy.steps.flatten(found.choices.rewards_TBK))
     assert not rewards_NK[~policy.support.valid_NK].any()
     with pytest.raises(UserError, match="whole vocabulary"):
@@ -299,10 +299,10 @@ def test_the_policy_at_the_likeliest_words_is_the_actors():
     found = collect(made, branch_path="sample")
     policy = branching.policy_at_choices(found)
     with torch.no_grad(), actor.training_mode(dropout=False):
-        inputs = actor.encode(batch), found.words_TB, policy.steps.positions_N, policy.support
+        inputs = actor.encode(batch), found.tokens_TB, policy.steps.positions_N, policy.support
         expected_NK = actor.policy_on(*inputs)
     torch.testing.assert_close(policy.log_pi_NA.exp(), expected_NK.exp(), check_dtype=False)
-    assert torch.equal(policy.taken_N, policy.steps.flatten(found.words_TB[1:]))
+    assert torch.equal(policy.taken_N, policy.steps.flatten(found.tokens_TB[1:]))
     torch.testing.assert_close(policy.log_pi_NA.exp().sum(1), torch.ones(len(policy.steps)))
 
 
@@ -315,15 +315,15 @@ def test_permuted_rewards_score_path_branches_and_known_rewards_against_the_same
     found = collect(made, known=True, branch_states=3)
     order = derangement(AMOUNT, generator(1))
     references_RB = batch["trg"][:, order]
-    expected = collector.rewarder(Translations.from_ids(found.words_TB, references_RB, TOKENS), 0.1)
+    expected = collector.rewarder(Translations.from_ids(found.tokens_TB, references_RB, TOKENS), 0.1)
     torch.testing.assert_close(found.potentials_TB, torch.from_numpy(expected.potentials_TB).float())
     torch.testing.assert_close(found.scale_B, torch.from_numpy(expected.scale_B).float())
     assert_returns_are_those_of_scratch(made, found, references_RB)
     torch.testing.assert_close(found.choices.rewards_TBK[..., 0], found.rewards_TB)  # the path is greedy
     assert torch.equal(found.reference_RB, batch["trg"])  # what likelihood and critics see
-    assert collector.last.references == Translations.from_ids(found.words_TB, batch["trg"], TOKENS).references
+    assert collector.last.references == Translations.from_ids(found.tokens_TB, batch["trg"], TOKENS).references
     right = make(reward="gleu")
-    assert torch.equal(collect(right).words_TB, found.words_TB)
+    assert torch.equal(collect(right).tokens_TB, found.tokens_TB)
     assert not torch.equal(collect(right).potentials_TB, found.potentials_TB)
 
 
@@ -339,11 +339,11 @@ def test_no_part_of_it_has_dropout_or_touches_the_global_random_state(kind):
     assert made[0].decoder.training
     assert all(torch.equal(expected[name], found[name]) for name in expected)
     draws = (generator(seed) for seed in (1, 1))
-    with_dropout = [rollout(made[0], made[2], torch.full((AMOUNT,), LONGEST), draw).words_TB for draw in draws]
+    with_dropout = [rollout(made[0], made[2], torch.full((AMOUNT,), LONGEST), draw).tokens_TB for draw in draws]
     assert with_dropout[0].shape != with_dropout[1].shape or not torch.equal(*with_dropout)
 
 
-@pytest.mark.parametrize("options", [{"branch_states": 0}, {"branch_least": 0.99}], ids=["none", "no doubts"])
+@pytest.mark.parametrize("options", [{"branch_states": 0}, {"branch_min_probability": 0.99}], ids=["none", "no doubts"])
 def test_without_branches_a_path_and_its_known_rewards_are_left(options):
     found = collect(make(), known=True, **options)
     assert found.branches.returns_MK.shape == (0, 4)
@@ -369,8 +369,8 @@ def test_where_branched_states_are_and_their_returns_as_q():
     steps = Steps.of(torch.tensor([4, 2]))  # three steps and one; flat: 0 of both, then the first's
     returns_MK = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     times_M, sentences_M = torch.tensor([2, 0]), torch.tensor([0, 1])
-    words_MK, valid_MK = torch.full((2, 2), 5), torch.ones(2, 2, dtype=torch.bool)
-    branches = Branches(times_M, sentences_M, words_MK, valid_MK, returns_MK, returns_MK)
+    tokens_MK, valid_MK = torch.full((2, 2), 5), torch.ones(2, 2, dtype=torch.bool)
+    branches = Branches(times_M, sentences_M, tokens_MK, valid_MK, returns_MK, returns_MK)
     assert branches.positions_M(2).tolist() == [4, 1]
     assert branches.rows_M(steps).tolist() == [3, 1]
     q_INA = torch.zeros(2, 4, 2)

@@ -38,7 +38,7 @@ def test_an_experience_has_the_rewarders_potentials_and_scale(model):
     assert torch.equal(found.source_SB, batch["src"])
     assert torch.equal(found.reference_RB, batch["trg"])
     assert found.created_at_update == 7
-    translations = Translations.from_ids(found.words_TB, batch["trg"], model.trg_vocab.tokens)
+    translations = Translations.from_ids(found.tokens_TB, batch["trg"], model.trg_vocab.tokens)
     assert 0 < sum(translations.ended) < 5
     expected = make_rewarder()(translations)
     torch.testing.assert_close(found.potentials_TB, torch.from_numpy(expected.potentials_TB).float())
@@ -52,31 +52,33 @@ def test_several_hypotheses_of_a_source_stand_side_by_side(model):
     for sample in range(3):
         assert torch.equal(found.source_SB[:, sample::3], batch["src"])
         assert torch.equal(found.reference_RB[:, sample::3], batch["trg"])
-    assert len({tuple(words) for words in found.words_TB.t().tolist()}) > 5
+    assert len({tuple(words) for words in found.tokens_TB.t().tolist()}) > 5
 
 
 def test_words_that_are_given_come_first_and_always_fit(model):
     reference_TB = batch_of(model)["trg"][1:]
     assert len(reference_TB) > 6  # more than rollout_max_len
     _, found = collect(model, forced_TB=reference_TB)
-    assert torch.equal(found.words_TB, batch_of(model)["trg"])
+    assert torch.equal(found.tokens_TB, batch_of(model)["trg"])
     assert found.returns_B.tolist() == pytest.approx(found.scale_B.tolist())  # BLEU 1
 
 
 def test_it_samples_without_dropout_and_leaves_the_networks_as_they_were(model):
     model.train()
-    words = [collect(model)[1].words_TB for _ in range(2)]
+    words = [collect(model)[1].tokens_TB for _ in range(2)]
     assert torch.equal(*words)
     assert model.dec.do_out.training
     draws = (torch.Generator().manual_seed(1) for _ in range(4))
-    with_dropout = [rollout(engine_actor(model), batch_of(model), torch.full((5,), 6), draw).words_TB for draw in draws]
+    with_dropout = [
+        rollout(engine_actor(model), batch_of(model), torch.full((5,), 6), draw).tokens_TB for draw in draws
+    ]
     assert len({tuple(found.flatten().tolist()) for found in with_dropout}) > 1
 
 
 def test_the_permuted_control_gives_the_same_rewards_to_other_sentences(model):
     _, right = collect(model)
     _, permuted = collect(model, permute_rewards=True)
-    assert torch.equal(right.words_TB, permuted.words_TB)
+    assert torch.equal(right.tokens_TB, permuted.tokens_TB)
     finals = [found.potentials_TB[-1] for found in (right, permuted)]
     assert sorted(finals[0].tolist()) == sorted(finals[1].tolist())
     assert not torch.equal(*finals)
@@ -103,7 +105,7 @@ def test_statistics_are_means_over_the_last_batches(model):
         found = collector.collect(setup.actor, batch_of(model), 0.1, 1)
     assert len(collector.recent) == RECENT
     last, batch = collector.recent[-1], batch_of(model)
-    ended_B = found.words_TB.eq(EOS).any(0)
+    ended_B = found.tokens_TB.eq(EOS).any(0)
     assert last["truncated"] == 5 - int(ended_B.sum())
     assert last["words"] == int((found.lengths_B - 1 - ended_B.long()).sum())
     assert last["reference_words"] == int((batch.lengths["trg"] - 2).sum())

@@ -32,8 +32,8 @@ def make(spread=0.6, seed=0, **options):
     return critic
 
 
-def lengths(words_TB):
-    return words_TB.ne(PAD).sum(0)
+def lengths(tokens_TB):
+    return tokens_TB.ne(PAD).sum(0)
 
 
 def readouts(critic, reference=REFERENCE, words=WORDS):
@@ -47,8 +47,8 @@ def taken():
 @pytest.mark.parametrize("tied", [False, "2way", "3way"])
 def test_q_of_some_words_is_that_of_the_full_product_and_so_are_its_gradients(tied):
     critic = make(tied_emb=tied)
-    words_NK = torch.randint(0, VOCABULARY, (6, 4), generator=torch.Generator().manual_seed(0))
-    for words in (taken(), words_NK):
+    tokens_NK = torch.randint(0, VOCABULARY, (6, 4), generator=torch.Generator().manual_seed(0))
+    for words in (taken(), tokens_NK):
         few = critic.q_of(readouts(critic), words)
         full = critic.q_of_all(readouts(critic))
         full = full.gather(1, words.view(6, -1)).view_as(words)
@@ -81,8 +81,8 @@ def test_padding_changes_neither_q_nor_gradients():
     together = critic.q_of(readouts(critic), taken())
     sentences = Steps.of(lengths(WORDS)).sentences_N
 
-    def cut(words_TB, column, more=0):
-        rows = words_TB[: int(lengths(words_TB)[column]) + more, column]
+    def cut(tokens_TB, column, more=0):
+        rows = tokens_TB[: int(lengths(tokens_TB)[column]) + more, column]
         return rows.unsqueeze(1)
 
     losses = [together.square().sum(), torch.zeros((), dtype=torch.float64)]

@@ -35,21 +35,21 @@ class Oracle:
     """Critics that know what a first word brings in the end, or the opposite of it; see `late_fives`."""
 
     def __init__(self, sign, **options):
-        self.sign, self.options = sign, CriticOptions(support_least=0.0, **options)
+        self.sign, self.options = sign, CriticOptions(support_min_probability=0.0, **options)
 
     def readouts(self, experience, steps):
-        first_N = experience.words_TB[1].index_select(0, steps.sentences_N)
+        first_N = experience.tokens_TB[1].index_select(0, steps.sentences_N)
         return torch.stack((first_N, steps.times_N), 1)
 
-    def q_of(self, states_N2, words_NK):
+    def q_of(self, states_N2, tokens_NK):
         first_N1, times_N1 = states_N2.split(1, 1)
-        return self.sign * torch.where(times_N1 == 0, words_NK, first_N1).eq(5).float()
+        return self.sign * torch.where(times_N1 == 0, tokens_NK, first_N1).eq(5).float()
 
     def q_of_taken(self, states_N2, taken_N):
         return self.q_of(states_N2, taken_N.unsqueeze(1)).t()
 
-    def q_of_words(self, states_N2, rows_M, words_MK):
-        return self.q_of(states_N2[rows_M], words_MK).unsqueeze(0)
+    def q_of_words(self, states_N2, rows_M, tokens_MK):
+        return self.q_of(states_N2[rows_M], tokens_MK).unsqueeze(0)
 
 
 def late_fives(translations):
@@ -134,7 +134,7 @@ def test_there_is_no_dropout_in_an_examination(setup):
 def test_critics_of_an_actor_without_doubts_cannot_pass(setup):
     """It leaves nothing to compare, in any sentence."""
     door = gate(setup, 1.0)
-    door.options = dataclasses.replace(door.options, support_least=0.999)
+    door.options = dataclasses.replace(door.options, support_min_probability=0.999)
     report = door.examine(16, seed=3)
     assert report.everywhere.n_states == 0
     assert not report.passed

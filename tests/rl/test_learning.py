@@ -28,8 +28,8 @@ def roll_out(logits_SV, generator, update):
     words[2][ended_early] = 0
     first, second = 0.3 * words[1].eq(A).float(), words[1].eq(B).float()
     potentials_TB = torch.stack((first, first + second))
-    words_TB = torch.stack(words)
-    return Experience(words_TB, words_TB, words_TB, potentials_TB, torch.ones(BATCH), created_at_update=update)
+    tokens_TB = torch.stack(words)
+    return Experience(tokens_TB, tokens_TB, tokens_TB, potentials_TB, torch.ones(BATCH), created_at_update=update)
 
 
 def learn(gamma, seed, updates=300, support=0):
@@ -45,15 +45,15 @@ def learn(gamma, seed, updates=300, support=0):
         replay.add(roll_out(logits_SV, generator, update))
         experience = replay.sample()
         steps = Steps.of(experience.lengths_B)
-        states_N, taken_N = steps.flatten(experience.words_TB[:-1]), steps.flatten(experience.words_TB[1:])
+        states_N, taken_N = steps.flatten(experience.tokens_TB[:-1]), steps.flatten(experience.tokens_TB[1:])
         log_p_NV, every_N = logits_SV.log_softmax(-1)[states_N], torch.arange(len(steps))
         if support:
             chosen = find_support(log_p_NV, taken_N, support)
             log_pi_NA = restricted_policy(log_p_NV, chosen)
-            words_NA = chosen.words_NK
+            tokens_NA = chosen.tokens_NK
         else:
-            log_pi_NA, words_NA = full_policy(log_p_NV), torch.arange(VOCABULARY).expand(len(steps), -1)
-        q_INA, target_INA = (table[:, states_N].gather(2, words_NA.expand(2, -1, -1)) for table in (q_ISV, target_ISV))
+            log_pi_NA, tokens_NA = full_policy(log_p_NV), torch.arange(VOCABULARY).expand(len(steps), -1)
+        q_INA, target_INA = (table[:, states_N].gather(2, tokens_NA.expand(2, -1, -1)) for table in (q_ISV, target_ISV))
         with torch.no_grad():
             values_N = losses.soft_value(target_INA, log_pi_NA, ALPHA)
             target_N = losses.td_target(

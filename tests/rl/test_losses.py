@@ -22,7 +22,7 @@ def test_a_support_of_all_words_is_the_whole_policy():
     log_p = torch.randn(6, 9, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
     q = torch.randn(2, 6, 9, generator=torch.Generator().manual_seed(1))
     support = find_support(log_p, torch.tensor([2, 3, 4, 5, 6, 7]), k=50)
-    q_support = q.gather(2, support.words_NK.expand(2, -1, -1))
+    q_support = q.gather(2, support.tokens_NK.expand(2, -1, -1))
     for equation in (losses.actor_loss, lambda log_pi, q, alpha: losses.soft_value(q, log_pi, alpha)):
         whole = equation(full_policy(log_p), q, ALPHA)
         torch.testing.assert_close(equation(restricted_policy(log_p, support), q_support, ALPHA), whole)

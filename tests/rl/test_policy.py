@@ -27,7 +27,7 @@ def test_the_policy_stands_even_where_nearly_all_weight_is_on_padding():
 def test_the_support_is_the_likeliest_words_and_the_taken_one():
     p = torch.tensor([[0.4, 0.3, 0.05, 0.1, 0.15], [0.4, 0.3, 0.05, 0.1, 0.15]])
     support = find_support(p.log(), torch.tensor([2, 3]), k=2)
-    assert support.words_NK.tolist() == [[4, 3, 2], [4, 3, 3]]
+    assert support.tokens_NK.tolist() == [[4, 3, 2], [4, 3, 3]]
     assert support.valid_NK.tolist() == [[True, True, True], [True, True, False]]
     found = restricted_policy(p.log(), support).exp()
     assert found[0].tolist() == pytest.approx([0.5, 1 / 3, 1 / 6])
@@ -39,7 +39,7 @@ def test_the_support_is_the_likeliest_words_and_the_taken_one():
 def test_unlikely_words_may_be_left_out_of_the_support_but_not_the_taken_one():
     p = torch.tensor([[0.0, 0.0, 0.6, 0.3, 0.1], [0.0, 0.0, 0.6, 0.3, 0.1]])
     support = find_support(p.log(), torch.tensor([4, 2]), k=2, least=0.4)
-    assert support.words_NK.tolist() == [[2, 3, 4], [2, 3, 2]]
+    assert support.tokens_NK.tolist() == [[2, 3, 4], [2, 3, 2]]
     assert support.valid_NK.tolist() == [[True, False, True], [True, False, False]]
     shifted = find_support(p.log() + 7, torch.tensor([4, 3]), k=2, least=0.4)  # logits will do
     assert shifted.valid_NK.tolist() == [[True, False, True], [True, True, False]]
@@ -60,7 +60,7 @@ def test_a_word_counts_once_in_the_support_however_often_it_was_taken():
 def test_the_policy_on_a_support_needs_neither_other_words_nor_normalised_scores():
     logits = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
     support = find_support(logits, torch.tensor([2, 3, 4, 5, 6, 7]), k=3)
-    alone = policy_on_support(logits.gather(1, support.words_NK), support)
+    alone = policy_on_support(logits.gather(1, support.tokens_NK), support)
     whole = restricted_policy(logits.log_softmax(-1), support)
     torch.testing.assert_close(alone[support.valid_NK], whole[support.valid_NK])
 

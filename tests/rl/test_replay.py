@@ -14,7 +14,7 @@ def experience(number, size=2, source=3, reference=4, steps=5, labels=False):
     return Experience(
         source_SB=torch.full((source, size), number),
         reference_RB=torch.full((reference, size), number),
-        words_TB=torch.full((steps + 1, size), number),
+        tokens_TB=torch.full((steps + 1, size), number),
         potentials_TB=torch.rand(steps, size, generator=torch.Generator().manual_seed(number), dtype=torch.float64),
         scale_B=torch.full((size,), float(number)),
         z_TB=torch.full((steps, size), number) if labels else None,
@@ -28,15 +28,15 @@ def branched(number, size=2, steps=5, n_states=None):
     generator = torch.Generator().manual_seed(number)
     n_states = number if n_states is None else n_states
     places = (torch.randint(most, (n_states,), generator=generator) for most in (steps, size))
-    words_MK, words_TBK = (
+    tokens_MK, tokens_TBK = (
         torch.randint(2, 9, shape, generator=generator) for shape in ((n_states, 3), (steps, size, 3))
     )
     rewards, returns = (torch.randn(n_states, 3, generator=generator) for _ in range(2))
     log_pi, known = (torch.randn(steps, size, 3, generator=generator) for _ in range(2))
     return dataclasses.replace(
         experience(number, size, steps=steps),
-        branches=Branches(*places, words_MK, words_MK.gt(3), rewards, returns),
-        choices=Choices(words_TBK, log_pi, known),
+        branches=Branches(*places, tokens_MK, tokens_MK.gt(3), rewards, returns),
+        choices=Choices(tokens_TBK, log_pi, known),
     )
 
 
@@ -89,7 +89,7 @@ def test_what_comes_out_is_what_went_in():
     drawn = replay.sample()
     for name, value in stored.tensors().items():
         torch.testing.assert_close(drawn.tensors()[name], value, check_dtype=False)
-    assert drawn.words_TB.dtype == torch.int64
+    assert drawn.tokens_TB.dtype == torch.int64
 
 
 def test_what_is_stored_does_not_change_with_the_tensors_it_came_from():
@@ -97,9 +97,9 @@ def test_what_is_stored_does_not_change_with_the_tensors_it_came_from():
     source = experience(7)
     replay.add(source)
     source.scale_B.zero_()
-    source.words_TB.fill_(9)
+    source.tokens_TB.fill_(9)
     assert replay.sample().scale_B.tolist() == [7, 7]
-    assert replay.sample().words_TB.eq(7).all()
+    assert replay.sample().tokens_TB.eq(7).all()
 
 
 def test_rewards_are_the_scaled_growth_of_the_potentials_and_nothing_after_the_end():
@@ -200,7 +200,7 @@ def test_a_buffer_with_entries_without_any_branched_state_is_restored():
         one.add(branched(number))
     other.load_state_dict(one.state_dict())
     assert [len(entry.branches.times_M) for entry in other.entries] == [0, 3, 0]
-    assert other.entries[0].branches.words_MK.shape == (0, 3)
+    assert other.entries[0].branches.tokens_MK.shape == (0, 3)
 
 
 def test_branches_are_stored_in_small_types_and_moved_and_converted_with_the_rest():
@@ -208,18 +208,18 @@ def test_branches_are_stored_in_small_types_and_moved_and_converted_with_the_res
     replay = ReplayBuffer(1, seed=1)
     replay.add(original)
     (entry,) = replay.entries
-    assert entry.branches.words_MK.dtype == entry.choices.words_TBK.dtype == torch.int32
+    assert entry.branches.tokens_MK.dtype == entry.choices.tokens_TBK.dtype == torch.int32
     assert entry.branches.valid_MK.dtype == torch.bool
-    assert entry.converted(IN_USE).branches.words_MK.dtype == torch.int64
+    assert entry.converted(IN_USE).branches.tokens_MK.dtype == torch.int64
     original.branches.returns_MK.zero_()  # what is stored is a copy
     assert entry.branches.returns_MK.any()
     moved = original.to(torch.device("meta"))
     assert {value.device.type for value in moved.tensors().values()} == {"meta"}
-    assert moved.branches.words_MK.shape == original.branches.words_MK.shape
+    assert moved.branches.tokens_MK.shape == original.branches.tokens_MK.shape
     assert_same(original.to(torch.device("cpu")), original)
 
 
 def test_tensors_of_parts_have_their_names():
     names = branched(2).tensors()
-    assert {"branches.times_M", "branches.returns_MK", "choices.rewards_TBK", "words_TB"} <= set(names)
+    assert {"branches.times_M", "branches.returns_MK", "choices.rewards_TBK", "tokens_TB"} <= set(names)
     assert not any(name.startswith(("branches", "choices")) for name in experience(2).tensors())

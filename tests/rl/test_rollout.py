@@ -69,10 +69,10 @@ def roll(model, batch, limits=LIMITS, seed=0, forced_TB=None):
 
 def test_the_layout():
     found = roll(*make())
-    assert (found.words_TB[0] == BOS).all()
-    assert found.words_TB.shape == (int(found.lengths_B.max()), 6)
+    assert (found.tokens_TB[0] == BOS).all()
+    assert found.tokens_TB.shape == (int(found.lengths_B.max()), 6)
     n_ended = 0
-    for row, length, limit in zip(found.words_TB.t().tolist(), found.lengths_B.tolist(), LIMITS.tolist(), strict=True):
+    for row, length, limit in zip(found.tokens_TB.t().tolist(), found.lengths_B.tolist(), LIMITS.tolist(), strict=True):
         assert row[length:] == [PAD] * (len(row) - length)
         assert all(word > EOS for word in row[1 : length - 1])
         assert length - 1 <= limit
@@ -88,8 +88,8 @@ class Recorder:
     def __init__(self, stepper):
         self.stepper, self.device, self.seen = stepper, stepper.device, []
 
-    def log_probs(self, words_BK):
-        self.seen.append(self.stepper.log_probs(words_BK).squeeze(1))
+    def log_probs(self, tokens_BK):
+        self.seen.append(self.stepper.log_probs(tokens_BK).squeeze(1))
         return self.seen[-1].unsqueeze(1)
 
     def keep_sentences(self, indices):
@@ -105,11 +105,11 @@ def test_scoring_again_in_one_pass_gives_the_probabilities_that_were_drawn_from(
         RecurrentStepper(model.dec, encoded) if kind == "engine" else PysimtStepper(ProtocolDecoder(model.dec), encoded)
     )
     found = roll_out(recorder, LIMITS, generator())
-    assert torch.equal(found.words_TB, roll(model, batch).words_TB)
-    assert torch.equal(found.words_TB, rollout(actor, batch, LIMITS, generator()).words_TB)
+    assert torch.equal(found.tokens_TB, roll(model, batch).tokens_TB)
+    assert torch.equal(found.tokens_TB, rollout(actor, batch, LIMITS, generator()).tokens_TB)
     steps = Steps.of(found.lengths_B)
     drawn_from_NV = full_policy(torch.cat(recorder.seen))
-    log_pi_NV = full_policy(actor.log_probs(encoded, found.words_TB, steps))
+    log_pi_NV = full_policy(actor.log_probs(encoded, found.tokens_TB, steps))
     torch.testing.assert_close(log_pi_NV, drawn_from_NV, rtol=1e-5, atol=1e-6)
     assert log_pi_NV.requires_grad
     assert not drawn_from_NV.requires_grad
@@ -119,8 +119,8 @@ def test_a_rollout_repeats_with_its_generator_and_leaves_the_global_one_alone():
     model, batch = make()
     before = torch.get_rng_state()
     first, second, third = roll(model, batch), roll(model, batch), roll(model, batch, seed=1)
-    assert torch.equal(first.words_TB, second.words_TB)
-    assert first.words_TB.shape != third.words_TB.shape or not torch.equal(first.words_TB, third.words_TB)
+    assert torch.equal(first.tokens_TB, second.tokens_TB)
+    assert first.tokens_TB.shape != third.tokens_TB.shape or not torch.equal(first.tokens_TB, third.tokens_TB)
     assert torch.equal(before, torch.get_rng_state())
 
 
@@ -138,16 +138,16 @@ def test_sentences_that_end_leave_and_change_nothing_for_the_others():
     unlimited = roll(model, batch, torch.full((6,), 12))
     for column, limit in enumerate(LIMITS.tolist()):
         length = int(together.lengths_B[column])
-        assert torch.equal(together.words_TB[:length, column], unlimited.words_TB[:length, column])
+        assert torch.equal(together.tokens_TB[:length, column], unlimited.tokens_TB[:length, column])
         assert length == min(int(unlimited.lengths_B[column]), limit + 1)
 
 
 def test_words_are_drawn_as_often_as_the_policy_says():
     model = tiny_model(n_words=3, seed=2)
     actor, batch = engine_actor(model), tiny_batch(model, ["w0 w1"] * 4000)
-    first = roll(model, batch, torch.ones(4000, dtype=torch.long)).words_TB[1]
-    words_TB = torch.tensor([[BOS], [EOS]]).expand(2, 4000)
-    log_p = actor.log_probs(actor.encode(batch), words_TB, Steps.of(torch.full((4000,), 2)))
+    first = roll(model, batch, torch.ones(4000, dtype=torch.long)).tokens_TB[1]
+    tokens_TB = torch.tensor([[BOS], [EOS]]).expand(2, 4000)
+    log_p = actor.log_probs(actor.encode(batch), tokens_TB, Steps.of(torch.full((4000,), 2)))
     for word, expected in enumerate(full_policy(log_p)[0].exp().tolist()):
         tolerance = 4 * math.sqrt(expected * (1 - expected) / 4000)
         assert first.eq(word).double().mean().item() == pytest.approx(expected, abs=tolerance)
@@ -160,9 +160,9 @@ def test_padding_and_beginning_are_never_drawn_however_likely_they_are(kind):
         model.dec.out2prob.bias[[PAD, BOS]] = 20.0
         actor = ACTORS[kind](model)
         found = rollout(actor, batch, LIMITS, generator())
-        taken = actor.taken_words(actor.encode(batch), found.words_TB, Steps.of(found.lengths_B))
-    assert not torch.isin(found.words_TB[1], torch.tensor([PAD, BOS])).any()
-    assert not found.words_TB[1:].eq(BOS).any()
+        taken = actor.taken_words(actor.encode(batch), found.tokens_TB, Steps.of(found.lengths_B))
+    assert not torch.isin(found.tokens_TB[1], torch.tensor([PAD, BOS])).any()
+    assert not found.tokens_TB[1:].eq(BOS).any()
     assert taken.log_pi_N.isfinite().all()
 
 
@@ -172,15 +172,15 @@ def test_a_rollout_begins_with_the_words_that_are_forced():
     forced_TB[0], forced_TB[1, ::2] = 5, 4
     rollouts = [roll(model, batch, torch.full((6,), 6), seed, forced_TB) for seed in range(4)]
     for found in rollouts:
-        assert found.words_TB[1].eq(5).all()
-        assert found.words_TB[2, ::2].eq(4).all()
-    assert len(torch.stack([found.words_TB[2, 1::2] for found in rollouts]).unique()) > 1
+        assert found.tokens_TB[1].eq(5).all()
+        assert found.tokens_TB[2, ::2].eq(4).all()
+    assert len(torch.stack([found.tokens_TB[2, 1::2] for found in rollouts]).unique()) > 1
 
 
 def test_without_a_generator_a_rollout_is_greedy():
     model, batch = make()
-    words_TB = rollout(engine_actor(model), batch, torch.full((6,), 7)).words_TB
-    found = [[word for word in row if word > EOS] for row in words_TB.t().tolist()]
+    tokens_TB = rollout(engine_actor(model), batch, torch.full((6,), 7)).tokens_TB
+    found = [[word for word in row if word > EOS] for row in tokens_TB.t().tolist()]
     assert found == [hypothesis.words for hypothesis in greedy_search(model, batch, 7)]
 
 
@@ -201,9 +201,9 @@ def test_a_repeated_batch_has_the_same_sentences_side_by_side():
 def test_a_temperature_sharpens_what_is_drawn():
     model = tiny_model(n_words=3, seed=2)
     actor, batch, limits = engine_actor(model), tiny_batch(model, ["w0 w1"] * 4000), torch.ones(4000, dtype=torch.long)
-    first = rollout(actor, batch, limits, generator(), temperature=0.5).words_TB[1]
-    words_TB = torch.tensor([[BOS], [EOS]]).expand(2, 4000)
-    log_p = actor.log_probs(actor.encode(batch), words_TB, Steps.of(torch.full((4000,), 2)))
+    first = rollout(actor, batch, limits, generator(), temperature=0.5).tokens_TB[1]
+    tokens_TB = torch.tensor([[BOS], [EOS]]).expand(2, 4000)
+    log_p = actor.log_probs(actor.encode(batch), tokens_TB, Steps.of(torch.full((4000,), 2)))
     expected = full_policy(log_p)[0].exp().square()
     expected /= expected.sum()
     for word, probability in enumerate(expected.tolist()):
@@ -230,16 +230,16 @@ def traced(kind, seed=0):
 def test_a_trace_has_what_a_computation_step_by_step_gives(kind):
     actor, encoded, _, trace, found = traced(kind)
     slow = actor.stepper(encoded)  # which keeps all sentences
-    for step, words_B in enumerate(found.words_TB[:-1]):
-        log_pi_BV = full_policy(slow.log_probs(words_B.unsqueeze(1)).squeeze(1))
+    for step, tokens_B in enumerate(found.tokens_TB[:-1]):
+        log_pi_BV = full_policy(slow.log_probs(tokens_B.unsqueeze(1)).squeeze(1))
         for sentence in range(6):
             if found.lengths_B[sentence] - 1 > step:
                 expected = log_pi_BV[sentence].topk(3)
-                assert torch.equal(trace.words_TBK[step, sentence], expected.indices)
+                assert torch.equal(trace.tokens_TBK[step, sentence], expected.indices)
                 torch.testing.assert_close(trace.log_pi_TBK[step, sentence], expected.values.float())
                 torch.testing.assert_close(trace.states_TBH[step, sentence], slow.decoder_states()[sentence])
             else:
-                assert trace.words_TBK[step, sentence].tolist() == [PAD] * 3
+                assert trace.tokens_TBK[step, sentence].tolist() == [PAD] * 3
                 assert trace.log_pi_TBK[step, sentence].tolist() == [-math.inf] * 3
                 assert not trace.states_TBH[step, sentence].any()
 
@@ -252,17 +252,17 @@ def test_a_forked_state_goes_on_as_a_rollout_from_the_start_with_its_prefix(kind
     for sentence in range(6):
         alone, here = select_encoded(encoded, torch.tensor([sentence])), torch.tensor([sentence])
         for step in range(int(found.lengths_B[sentence]) - 1):
-            for word_1 in trace.words_TBK[step, sentence].unsqueeze(1):
+            for word_1 in trace.tokens_TBK[step, sentence].unsqueeze(1):
                 if word_1 != EOS:
-                    forced_TB = torch.cat((found.words_TB[1 : step + 1, sentence], word_1)).unsqueeze(1)
+                    forced_TB = torch.cat((found.tokens_TB[1 : step + 1, sentence], word_1)).unsqueeze(1)
                     draws, same_draws = (generator(5), generator(5)) if sampled else (None, None)
                     expected = roll_out(actor.stepper(alone), torch.tensor([limit]), draws, forced_TB)
                     if same_draws is not None:  # those that the prefix took
                         torch.rand(step + 1, 1, generator=same_draws, dtype=torch.float64)
                     forked = stepper.fork(here, trace.states_TBH[step, here])
                     continued = roll_out(forked, torch.tensor([limit - step - 1]), same_draws, first_B=word_1)
-                    assert torch.equal(continued.words_TB, expected.words_TB[step + 1 :])
-                    n_compared += len(continued.words_TB) > 2
+                    assert torch.equal(continued.tokens_TB, expected.tokens_TB[step + 1 :])
+                    n_compared += len(continued.tokens_TB) > 2
     assert n_compared > 20
 
 
@@ -272,12 +272,12 @@ def test_several_forks_at_once_leave_each_other_and_their_origin_alone(kind):
     states_C, times_C = torch.tensor([3, 3, 2, 4]), torch.tensor([1, 0, 2, 0])
     assert (found.lengths_B[states_C] - 1 > times_C).all()
     forked = stepper.fork(states_C, trace.states_TBH[times_C, states_C])
-    limits_C, words_C = torch.tensor([8, 3, 5, 8]), torch.tensor([4, 5, 6, 7])
-    together = roll_out(forked, limits_C, None, first_B=words_C)
+    limits_C, tokens_C = torch.tensor([8, 3, 5, 8]), torch.tensor([4, 5, 6, 7])
+    together = roll_out(forked, limits_C, None, first_B=tokens_C)
     for column in range(4):
         pick = torch.tensor([column])
         alone = stepper.fork(states_C[pick], trace.states_TBH[times_C[pick], states_C[pick]])
-        expected = roll_out(alone, limits_C[pick], None, first_B=words_C[pick])
+        expected = roll_out(alone, limits_C[pick], None, first_B=tokens_C[pick])
         length = int(together.lengths_B[column])
-        assert torch.equal(together.words_TB[:length, column], expected.words_TB[:, 0])
+        assert torch.equal(together.tokens_TB[:length, column], expected.tokens_TB[:, 0])
         assert length == int(expected.lengths_B[0])

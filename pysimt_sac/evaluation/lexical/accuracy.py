@@ -159,7 +159,7 @@ def label_runs(cases: Sequence[Case], runs: Hypotheses) -> FloatArray:
         if last >= len(run):
             raise UserError(
                 f"a hypothesis has {len(run)} lines, but the list of ambiguous words goes to line {last + 1}",
-                todo="is it the list of another test set?",
+                hint="is it the list of another test set?",
             )
     return np.array([[label_case(case, run[case.line]) for case in cases] for run in runs], dtype=np.float64)
 

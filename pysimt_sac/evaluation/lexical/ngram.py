@@ -44,7 +44,7 @@ class NgramModel:
 
     def __init__(self, lines: Iterable[str], order: int = 3) -> None:
         if order < 1:
-            raise UserError(f"{order} is not an n-gram order", todo="at least 1")
+            raise UserError(f"{order} is not an n-gram order", hint="at least 1")
         self.order = order
         by_order = adjusted_counts(raw_counts(lines, order))
         self.vocabulary = {word for (word,) in by_order[0]}
@@ -102,7 +102,7 @@ def raw_counts(lines: Iterable[str], order: int) -> list[Counter[Gram]]:
         for word in words[1:-1]:
             if word in (BEGIN, END, UNKNOWN):
                 what = f"line {number} of the training text has {word}, which the language model reserves"
-                raise UserError(what, todo=f"remove it: sed 's#{word}##g'")
+                raise UserError(what, hint=f"remove it: sed 's#{word}##g'")
         for length, own in enumerate(counts, 1):
             own.update(words[start : start + length] for start in range(len(words) - length + 1))
     return counts

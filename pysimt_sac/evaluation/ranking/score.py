@@ -61,7 +61,7 @@ class RankingResult:
 def score_ranking(judgements: Sequence[Judgement]) -> RankingResult:
     """Score all systems, on each group and on all sentences."""
     if not judgements:
-        raise UserError("no sentence is ranked", todo="fill in the columns 'rank A', 'rank B', ...")
+        raise UserError("no sentence is ranked", hint="fill in the columns 'rank A', 'rank B', ...")
     members = {"all": list(judgements)}
     for group in GROUPS:
         own = [judgement for judgement in judgements if judgement.item.group == group]

@@ -32,7 +32,7 @@ def write_sheet(
     """Write the sheet for the annotator."""
     systems = len(outputs)
     if systems > len(LETTERS):
-        raise UserError(f"{systems} systems are too many for one sheet", todo=f"at most {len(LETTERS)}")
+        raise UserError(f"{systems} systems are too many for one sheet", hint=f"at most {len(LETTERS)}")
     letters = LETTERS[:systems]
     header = ["item", "word", "source"] + (["reference"] if references else [])
     header += [f"translation {letter}" for letter in letters] + [f"rank {letter}" for letter in letters]

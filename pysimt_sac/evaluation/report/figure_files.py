@@ -62,8 +62,8 @@ def save_png(figure: Figure, path: Path) -> None:
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
-        todo = "pip install 'pysimt_sac[figures]', or write an .svg, which does not need it"
-        raise UserError("a PNG needs matplotlib, which is not installed", path, todo) from error
+        hint = "pip install 'pysimt_sac[figures]', or write an .svg, which does not need it"
+        raise UserError("a PNG needs matplotlib, which is not installed", path, hint) from error
     canvas = Canvas(figsize=(7, 4.5), layout="constrained")
     axes = canvas.subplots()
     for number, line in enumerate(figure.series):

@@ -68,7 +68,7 @@ def gather(request: ReportRequest) -> ReportInput:
     """Read everything that a request names."""
     systems = read_systems(request)
     if not systems:
-        raise UserError("no runs or hypotheses are given", todo="pysimt-sac report RUN... --out report.html")
+        raise UserError("no runs or hypotheses are given", hint="pysimt-sac report RUN... --out report.html")
     paths = {system.name: output_paths(system, request) for system in systems}
     baseline = systems[0].name
     warnings: list[str] = []
@@ -91,7 +91,7 @@ def gather(request: ReportRequest) -> ReportInput:
         found = read_set(split, texts, request, first_run, warnings)
         sets += [found] if found else []
     if not sets:
-        raise UserError("no test set is left to report on", todo="; ".join(warnings))
+        raise UserError("no test set is left to report on", hint="; ".join(warnings))
     return ReportInput(tuple(systems), tuple(sets), training_words(request, first_run, warnings), tuple(warnings))
 
 
@@ -141,8 +141,8 @@ def read_set(
         (source_path, request.sources, "--src"),
     ):
         if split not in given and not kind_of(path):
-            todo = f"if the data has moved, give its new location: --data FOLDER, or {option} {split}=FILE"
-            raise UserError("no such file", path, todo)
+            hint = f"if the data has moved, give its new location: --data FOLDER, or {option} {split}=FILE"
+            raise UserError("no such file", path, hint)
     reference = read_text(reference_path, "reference")
     reference = NamedText(reference.name, tuple(filters(reference.lines)), reference.path)
     source = read_text(source_path, "source")

@@ -106,11 +106,11 @@ def check_paths(section: RunsSection, where: str) -> None:
     paths += [(name, path) for name, own in section.systems.items() for path in own]
     for name, path in paths:
         if path and "{set}" not in path:
-            todo = f"write {{set}} in place of the test set's name, which is one of {', '.join(SETS.values())}"
+            hint = f"write {{set}} in place of the test set's name, which is one of {', '.join(SETS.values())}"
             for test_set in SETS.values():
                 if test_set in path:
-                    todo = f'write "{path.replace(test_set, "{set}")}"'
-            raise UserError(f'{name} = "{path}" has no {{set}}, but there are {len(SETS)} test sets', where, todo)
+                    hint = f'write "{path.replace(test_set, "{set}")}"'
+            raise UserError(f'{name} = "{path}" has no {{set}}, but there are {len(SETS)} test sets', where, hint)
 
 
 def for_set(pattern: str, test_set: str) -> str:

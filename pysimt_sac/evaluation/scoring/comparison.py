@@ -122,11 +122,11 @@ def pick(lines: Sequence[str], kept: Sequence[int]) -> tuple[str, ...]:
     return tuple(lines[number] for number in kept)
 
 
-def check_names(names: Sequence[str], todo: str = "give each its own name") -> None:
+def check_names(names: Sequence[str], hint: str = "give each its own name") -> None:
     """Reject two systems of the same name."""
     for name in names:
         if names.count(name) > 1:
-            raise UserError(f"two systems are called {name!r}", todo=todo)
+            raise UserError(f"two systems are called {name!r}", hint=hint)
 
 
 def check_systems(references: Sequence[str], systems: Sequence[System]) -> None:
@@ -134,7 +134,7 @@ def check_systems(references: Sequence[str], systems: Sequence[System]) -> None:
     check_names([system.name for system in systems])
     for system in systems:
         if not system.runs:
-            raise UserError(f"the system {system.name!r} has no runs", todo="give at least one hypothesis file")
+            raise UserError(f"the system {system.name!r} has no runs", hint="give at least one hypothesis file")
         for run in system.runs:
             check_lengths(f"a run of {system.name!r}", run, "the reference", references)
 

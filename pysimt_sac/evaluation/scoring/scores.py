@@ -65,7 +65,7 @@ def by_metric(name: str, parts: Sequence[Own]) -> Own:
     for part in parts:
         if name.lower() in (part.metric.lower(), part.metric.lower().partition(" (")[0]):
             return part
-    raise UserError(f"there is no {name!r}", todo=did_you_mean(name, [part.metric for part in parts]))
+    raise UserError(f"there is no {name!r}", hint=did_you_mean(name, [part.metric for part in parts]))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def sentence_scores(runs: Hypotheses, references: Sequence[str], measure: str = 
         case "chrf":
             chrf = ChrfMetric()
             return chrf.score(chrf.statistics(runs, references))
-    raise UserError(f"no sentence-level metric {measure!r}", todo=did_you_mean(measure, MEASURES))
+    raise UserError(f"no sentence-level metric {measure!r}", hint=did_you_mean(measure, MEASURES))
 
 
 def smoothed_bleu(metric: BleuMetric, statistics: FloatArray) -> FloatArray:

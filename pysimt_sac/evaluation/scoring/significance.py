@@ -129,8 +129,8 @@ def randomisation_p(
     """
     multeval = resampling.shuffling == MULTEVAL
     if multeval and {len(system) for system in systems} - {len(baseline)}:
-        todo = f"use --shuffling {PAIRED}"
-        raise UserError("needs the same number of runs for every system", f"--shuffling {MULTEVAL}", todo)
+        hint = f"use --shuffling {PAIRED}"
+        raise UserError("needs the same number of runs for every system", f"--shuffling {MULTEVAL}", hint)
     n_runs, sentences, _ = baseline.shape
     pairs = [with_as_many_runs(baseline, system) for system in systems]
     sums = [[each.sum(axis=(0, 1))[None] if multeval else each.sum(axis=1) for each in pair] for pair in pairs]

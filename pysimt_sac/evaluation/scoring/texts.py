@@ -37,7 +37,7 @@ class PreprocessingMark:
 
     pattern: re.Pattern[str]
     what: str
-    todo: str
+    hint: str
 
 
 PREPROCESSING_MARKS = (
@@ -66,8 +66,8 @@ def short_names(paths: Sequence[Path]) -> list[str]:
 def check_lengths(name: object, lines: Sequence[str], other: str, other_lines: Sequence[str]) -> None:
     """Reject texts with different numbers of lines."""
     if len(lines) != len(other_lines):
-        todo = "line N of both must be the same sentence"
-        raise UserError(f"has {len(lines)} lines, but {other} has {len(other_lines)}", name, todo)
+        hint = "line N of both must be the same sentence"
+        raise UserError(f"has {len(lines)} lines, but {other} has {len(other_lines)}", name, hint)
 
 
 def check_pair(reference: NamedText, hypothesis: NamedText) -> list[str]:
@@ -118,7 +118,7 @@ def preprocessing_differences(reference: NamedText, hypothesis: NamedText) -> li
             has, lacks, count = (hypothesis, reference, here) if here else (reference, hypothesis, there)
             lines = "line has" if count == 1 else "lines have"
             what = f"{count} {lines} {mark.what}, {lacks.name} has none"
-            warnings.append(f"{has.name}: {what}; these words cannot match ({mark.todo})")
+            warnings.append(f"{has.name}: {what}; these words cannot match ({mark.hint})")
     return warnings
 
 

@@ -49,45 +49,45 @@ class EngineActor(NetworkActor):
         return RecurrentStepper(self.decoder, encoded)
 
     def readouts(
-        self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None
+        self, encoded: Encoded, tokens_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None
     ) -> Tensor:
         """Return the output layer's input (N, E) at every real step."""
-        return self.decoder.readouts(encoded, words_TB[:-1], positions_N, order_N)  # type: ignore[no-any-return]
+        return self.decoder.readouts(encoded, tokens_TB[:-1], positions_N, order_N)  # type: ignore[no-any-return]
 
-    def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
+    def log_probs(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps) -> Tensor:
         """Return the log-probabilities (N, V) of the next word."""
-        readout_NE = self.readouts(encoded, words_TB, steps.positions_N)
+        readout_NE = self.readouts(encoded, tokens_TB, steps.positions_N)
         return self.decoder.out2prob(readout_NE).log_softmax(-1)  # type: ignore[no-any-return]
 
     def policy(
-        self, encoded: Encoded, words_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
+        self, encoded: Encoded, tokens_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
     ) -> tuple[Tensor, Support | None]:
         """Return log pi (N, A); with a support, the gradient reaches only the output rows of its words."""
         if k == 0:
-            return full_policy(self.log_probs(encoded, words_TB, steps)), None
-        readout_NE, output = self.readouts(encoded, words_TB, steps.positions_N), self.decoder.out2prob
+            return full_policy(self.log_probs(encoded, tokens_TB, steps)), None
+        readout_NE, output = self.readouts(encoded, tokens_TB, steps.positions_N), self.decoder.out2prob
         with torch.no_grad():
             support = find_support(output(readout_NE), taken, k, least)
-        return policy_on_support(linear_rows(output, readout_NE, support.words_NK), support), support
+        return policy_on_support(linear_rows(output, readout_NE, support.tokens_NK), support), support
 
     def policy_on(
         self,
         encoded: Encoded,
-        words_TB: Tensor,
+        tokens_TB: Tensor,
         positions_N: Tensor,
         support: Support | None,
         order_N: Tensor | None = None,
     ) -> Tensor:
         """Return log pi (N, A) over a given support, or over all words."""
-        readout_NE, output = self.readouts(encoded, words_TB, positions_N, order_N), self.decoder.out2prob
+        readout_NE, output = self.readouts(encoded, tokens_TB, positions_N, order_N), self.decoder.out2prob
         if support is None:
             return full_policy(output(readout_NE).log_softmax(-1))
-        return policy_on_support(linear_rows(output, readout_NE, support.words_NK), support)
+        return policy_on_support(linear_rows(output, readout_NE, support.tokens_NK), support)
 
-    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
+    def taken_words(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
         """Score the words of given hypotheses, in chunks: scores of the whole vocabulary would take much memory."""
-        readout_NE, output = self.readouts(encoded, words_TB, steps.positions_N), self.decoder.out2prob
-        scores = linear_log_probs(output, readout_NE, steps.flatten(words_TB[1:]), EOS, temperature)
+        readout_NE, output = self.readouts(encoded, tokens_TB, steps.positions_N), self.decoder.out2prob
+        scores = linear_log_probs(output, readout_NE, steps.flatten(tokens_TB[1:]), EOS, temperature)
         return TakenWords(*scores, readout_NE.detach())
 
     def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:

@@ -94,11 +94,11 @@ def check_whole(path: Path, what: str) -> None:
     """Detect what a full disk or an interrupted copy leaves behind: an empty file, or an archive without its end."""
     with open(path, "rb") as stream:
         start = stream.read(4)
-    todo = "copy it again, or use an earlier one"
+    hint = "copy it again, or use an earlier one"
     if not start:
-        raise UserError(f"is empty: the {what} was not completely written or copied", path, todo)
+        raise UserError(f"is empty: the {what} was not completely written or copied", path, hint)
     if start == b"PK\x03\x04" and not zipfile.is_zipfile(path):
-        raise UserError(f"is truncated: the end of the {what} is missing", path, todo)
+        raise UserError(f"is truncated: the end of the {what} is missing", path, hint)
 
 
 def check_archive(path: Path) -> None:
@@ -195,13 +195,13 @@ def find_checkpoint(named: str | Path, metric: str) -> Path:
     if not path.is_dir():
         if path.exists():
             return path
-        todo = "correct the path, or train an actor first, e.g. pysimt train -C experiments/mle.conf"
-        raise UserError("there is no such checkpoint or folder", f"[train] pretrained_file: {path}", todo)
+        hint = "correct the path, or train an actor first, e.g. pysimt train -C experiments/mle.conf"
+        raise UserError("there is no such checkpoint or folder", f"[train] pretrained_file: {path}", hint)
     links = [link for link in path.glob(f"*.best.{metric.lower()}.ckpt") if link.exists()]  # its file may be deleted
     best = sorted(links, key=lambda link: link.stat().st_mtime)
     if not best:
-        todo = f"validate with eval_metrics: {metric}, or name a checkpoint"
-        raise UserError(f"holds no best checkpoint by {metric}", path, todo)
+        hint = f"validate with eval_metrics: {metric}, or name a checkpoint"
+        raise UserError(f"holds no best checkpoint by {metric}", path, hint)
     return best[-1]
 
 

@@ -25,14 +25,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def memory_named(where: object, todo: str) -> Iterator[None]:
+def out_of_memory_as_user_error(where: object, hint: str) -> Iterator[None]:
     """Turn "out of memory" in the block into a `UserError` that says what to do."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise UserError("out of memory", where, todo) from error
+        raise UserError("out of memory", where, hint) from error
 
 
 def build_layers(model: Any, is_train: bool = True) -> None:
@@ -41,24 +41,24 @@ def build_layers(model: Any, is_train: bool = True) -> None:
         model.setup(is_train=is_train)
     except (RuntimeError, MemoryError, OverflowError, ValueError) as error:
         reason = "out of memory" if is_out_of_memory(error) else str(error).partition("\n")[0]
-        todo = "check the sizes, e.g. emb_dim, enc_dim and dec_dim"
-        raise UserError(f"cannot build the network: {reason}", f"{model.opts.filename} [model]", todo) from error
+        hint = "check the sizes, e.g. emb_dim, enc_dim and dec_dim"
+        raise UserError(f"cannot build the network: {reason}", f"{model.opts.filename} [model]", hint) from error
 
 
-def refuse_other_words(model: Any, checkpoint: Checkpoint) -> None:
+def check_same_words(model: Any, checkpoint: Checkpoint) -> None:
     """Refuse a vocabulary of the same size with other words: they would get the wrong embeddings."""
     for side, vocab in model.vocabs.items():
         theirs = checkpoint.vocabularies.get(str(side))
         if theirs and len(theirs) == len(vocab) and (difference := vocab.difference_from(theirs)):
-            todo = "use its vocabularies, or say with pretrained_layers which weights to take"
+            hint = "use its vocabularies, or say with pretrained_layers which weights to take"
             what = f"was trained with another vocabulary of {str(side)!r}: {difference}"
-            raise UserError(what, checkpoint.path, todo)
+            raise UserError(what, checkpoint.path, hint)
 
 
 def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> list[str]:
     """Initialise, load pretrained weights unless a state will be loaded, freeze; return notes about it."""
     notes = []
-    with memory_named(f"{model.opts.filename} [model]", "lower emb_dim, enc_dim or dec_dim"):
+    with out_of_memory_as_user_error(f"{model.opts.filename} [model]", "lower emb_dim, enc_dim or dec_dim"):
         model.reset_parameters()
     if options.pretrained_file and fresh:
         checkpoint = load_checkpoint(find_checkpoint(options.pretrained_file, options.eval_metrics[0]))
@@ -66,7 +66,7 @@ def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> li
         if options.pretrained_layers:
             weights = keep_prefixes(weights, options.pretrained_layers, checkpoint.path)
         else:
-            refuse_other_words(model, checkpoint)
+            check_same_words(model, checkpoint)
         taken = load_weights(model, weights, checkpoint.path, partial=True)
         notes.append(f"Loaded {len(taken)} of {len(model.state_dict())} weights from {checkpoint.path}")
     for prefix in options.freeze_layers:

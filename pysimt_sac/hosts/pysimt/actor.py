@@ -47,24 +47,24 @@ class PysimtActor(NetworkActor):
         """Return the policy one step at a time."""
         return PysimtStepper(self.decoder, encoded)
 
-    def unroll(self, encoded: Encoded, words_TB: Tensor, positions_N: Tensor) -> tuple[Tensor, Tensor]:
+    def unroll(self, encoded: Encoded, tokens_TB: Tensor, positions_N: Tensor) -> tuple[Tensor, Tensor]:
         """Return log-probabilities (N, V) and decoder states (N, H) at given positions."""
         state, scores, states = self.decoder.f_init(encoded), [], []
-        for words_B in words_TB[:-1]:
-            log_p_BV, state = self.decoder.f_next(encoded, self.embed(words_B), state)
+        for tokens_B in tokens_TB[:-1]:
+            log_p_BV, state = self.decoder.f_next(encoded, self.embed(tokens_B), state)
             scores.append(log_p_BV)
             states.append(state)
         return torch.cat(scores).index_select(0, positions_N), torch.cat(states).index_select(0, positions_N)
 
-    def log_probs(self, encoded: Encoded, words_TB: Tensor, steps: Steps) -> Tensor:
+    def log_probs(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps) -> Tensor:
         """Return the log-probabilities (N, V) of the next word."""
-        return self.unroll(encoded, words_TB, steps.positions_N)[0]
+        return self.unroll(encoded, tokens_TB, steps.positions_N)[0]
 
     def policy(
-        self, encoded: Encoded, words_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
+        self, encoded: Encoded, tokens_TB: Tensor, steps: Steps, taken: Tensor, k: int, least: float = 0.0
     ) -> tuple[Tensor, Support | None]:
         """Return log pi (N, A) over a support, or over all words if k = 0."""
-        log_p_NV = self.log_probs(encoded, words_TB, steps)
+        log_p_NV = self.log_probs(encoded, tokens_TB, steps)
         if k == 0:
             return full_policy(log_p_NV), None
         support = find_support(log_p_NV, taken, k, least)
@@ -73,21 +73,21 @@ class PysimtActor(NetworkActor):
     def policy_on(
         self,
         encoded: Encoded,
-        words_TB: Tensor,
+        tokens_TB: Tensor,
         positions_N: Tensor,
         support: Support | None,
         order_N: Tensor | None = None,
     ) -> Tensor:
         """Return log pi (N, A) over a given support, or over all words."""
-        log_p_NV, _ = self.unroll(encoded, words_TB, positions_N)
+        log_p_NV, _ = self.unroll(encoded, tokens_TB, positions_N)
         return full_policy(log_p_NV) if support is None else restricted_policy(log_p_NV, support)
 
-    def taken_words(self, encoded: Encoded, words_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
+    def taken_words(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
         """Score the words of given hypotheses."""
-        log_p_NV, states_NH = self.unroll(encoded, words_TB, steps.positions_N)
+        log_p_NV, states_NH = self.unroll(encoded, tokens_TB, steps.positions_N)
         log_p_NV = log_p_NV / temperature
         choices_NV = log_p_NV[:, EOS:]  # `<pad>` and `<bos>` come before `<eos>`
-        log_p_N = log_p_NV.gather(1, steps.flatten(words_TB[1:]).unsqueeze(1)).squeeze(1)
+        log_p_N = log_p_NV.gather(1, steps.flatten(tokens_TB[1:]).unsqueeze(1)).squeeze(1)
         log_pi_N, entropy_N = log_p_N - choices_NV.logsumexp(-1), entropy(choices_NV.log_softmax(-1))
         return TakenWords(log_pi_N, log_p_N - log_p_NV.logsumexp(-1), entropy_N, states_NH.detach())
 

@@ -23,10 +23,10 @@ def reserve_device(wanted: str) -> Any:
     except UserError:
         raise
     except Exception as error:  # importing runs code of pysimt and of its dependencies
-        todo = f"set {VARIABLE}=embedded to use the engine"
+        hint = f"set {VARIABLE}=embedded to use the engine"
         what = f"pysimt cannot be imported: {type(error).__name__}: {error}"
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("pysimt"):
             what = f"pysimt needs the package {error.name}, which is not installed"
-            todo = f"pip install {error.name}, or {todo}"
-        raise UserError(what, pysimt_folder(), todo) from error
+            hint = f"pip install {error.name}, or {hint}"
+        raise UserError(what, pysimt_folder(), hint) from error
     return manager

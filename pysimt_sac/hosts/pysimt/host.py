@@ -46,7 +46,7 @@ from pysimt_sac.hosts.engine.config.parser import (
     resolved_text,
     used_option_classes,
 )
-from pysimt_sac.hosts.engine.config.recipe import check_recipe, refuse_in_pysimt
+from pysimt_sac.hosts.engine.config.recipe import check_recipe, check_supported_by_pysimt
 from pysimt_sac.hosts.engine.data.moved_files import as_overrides, relocated
 from pysimt_sac.hosts.engine.decoding.translation import SearchOptions, Translator
 from pysimt_sac.hosts.engine.training.interrupts import Interrupted
@@ -220,11 +220,11 @@ def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions,
     recipe, warnings = read_section(RecipeOptions, ours.model, f"{where} [model]"), list[str]()
     if recipe != RecipeOptions():  # else pysimt itself checks `[train]` of its own models
         warnings = check_recipe(recipe, read_section(TrainOptions, ours.train, f"{where} [train]"), where)
-    refuse_in_pysimt(recipe, name, where)
+    check_supported_by_pysimt(recipe, name, where)
     for metric in str(ours.train["eval_metrics"]).upper().split(","):
         if metric.strip() not in metrics.metric_info:
-            todo = did_you_mean(metric.strip(), metrics.metric_info)
-            raise UserError(f"unknown metric {metric.strip()!r}", f"{where} [train] eval_metrics", todo)
+            hint = did_you_mean(metric.strip(), metrics.metric_info)
+            raise UserError(f"unknown metric {metric.strip()!r}", f"{where} [train] eval_metrics", hint)
     return recipe, warnings
 
 

@@ -10,7 +10,7 @@ from pysimt.utils.data import make_dataloader
 
 from pysimt_sac.core.sections import RecipeOptions, TrainOptions
 from pysimt_sac.hosts.engine.training.average import WeightAverage
-from pysimt_sac.hosts.engine.training.keeper import find_preparation
+from pysimt_sac.hosts.engine.training.checkpointing import find_preparation
 from pysimt_sac.hosts.engine.training.runs import Run
 from pysimt_sac.hosts.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.hosts.pysimt import resume as pysimt_resume

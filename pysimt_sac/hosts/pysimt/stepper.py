@@ -25,16 +25,16 @@ class PysimtStepper:
         self.tiled, self.tiles = states, 1
         self.whole_states = states
 
-    def log_probs(self, words_BK: Tensor) -> Tensor:
+    def log_probs(self, tokens_BK: Tensor) -> Tensor:
         """Return the log-probabilities (B, K, V) of the next words; minus infinity for forbidden ones."""
-        log_p_NV, self.h_NH = self.dec.f_next(self.tiled, self.dec.get_emb(words_BK.flatten()), self.h_NH)
-        logits_BKV: Tensor = log_p_NV.unflatten(0, words_BK.shape).clone()
+        log_p_NV, self.h_NH = self.dec.f_next(self.tiled, self.dec.get_emb(tokens_BK.flatten()), self.h_NH)
+        logits_BKV: Tensor = log_p_NV.unflatten(0, tokens_BK.shape).clone()
         logits_BKV[..., self.forbidden] = -math.inf
         return logits_BKV
 
-    def likeliest(self, words_B: Tensor) -> Tensor:
+    def likeliest(self, tokens_B: Tensor) -> Tensor:
         """Return the likeliest next word of one hypothesis per sentence."""
-        return self.log_probs(words_B.unsqueeze(1)).squeeze(1).argmax(-1)
+        return self.log_probs(tokens_B.unsqueeze(1)).squeeze(1).argmax(-1)
 
     def keep_sentences(self, indices: Tensor) -> None:
         """Continue with these sentences only."""

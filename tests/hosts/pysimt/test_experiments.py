@@ -12,7 +12,7 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import read_section
 from pysimt_sac.core.sections import RecipeOptions
 from pysimt_sac.hosts.engine.config.parser import read_config
-from pysimt_sac.hosts.engine.config.recipe import refuse_in_pysimt
+from pysimt_sac.hosts.engine.config.recipe import check_supported_by_pysimt
 from tests.hosts.pysimt.hosts import needs_pysimt, run_python
 
 FOLDER = Path(__file__).resolve().parents[2] / "experiments"
@@ -43,7 +43,7 @@ def refusal(config):
     """What pysimt's host says of a configuration's recipe; empty if it can follow it."""
     recipe = read_section(RecipeOptions, config.model, config.filename)
     try:
-        refuse_in_pysimt(recipe, config.train["model_type"], config.filename)
+        check_supported_by_pysimt(recipe, config.train["model_type"], config.filename)
     except UserError as error:
         return str(error)
     return ""

@@ -61,14 +61,14 @@ def test_the_steps_of_several_hypotheses_are_the_engines(models):
     ours, theirs = (each.stepper(each.encode(batch), suppress_unk=True) for each in models)
     parents_BK = torch.tensor([[0, 0, 0], [0, 0, 0]])
     with torch.no_grad():
-        words_BK = torch.full((4, 1), 1)
+        tokens_BK = torch.full((4, 1), 1)
         for stepper in (ours, theirs):
-            assert stepper.log_probs(words_BK)[..., [0, 1, 3]].isneginf().all()  # <pad>, <bos>, <unk>
+            assert stepper.log_probs(tokens_BK)[..., [0, 1, 3]].isneginf().all()  # <pad>, <bos>, <unk>
             stepper.keep_sentences(torch.tensor([3, 1]))
             stepper.keep_hypotheses(parents_BK)
-        words_BK = torch.tensor([[4, 5, 6], [7, 8, 9]])
-        torch.testing.assert_close(ours.log_probs(words_BK), theirs.log_probs(words_BK))
+        tokens_BK = torch.tensor([[4, 5, 6], [7, 8, 9]])
+        torch.testing.assert_close(ours.log_probs(tokens_BK), theirs.log_probs(tokens_BK))
         for stepper in (ours, theirs):
             stepper.keep_hypotheses(torch.tensor([[2, 0, 2], [1, 1, 0]]))
             stepper.keep_sentences(torch.tensor([1]))
-        torch.testing.assert_close(ours.log_probs(words_BK[:1]), theirs.log_probs(words_BK[:1]))
+        torch.testing.assert_close(ours.log_probs(tokens_BK[:1]), theirs.log_probs(tokens_BK[:1]))

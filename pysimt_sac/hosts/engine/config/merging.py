@@ -183,7 +183,7 @@ def included_files(path: Path, include: dict[str, Entry]) -> list[Path]:
         try:
             require_file(file, "configuration file")
         except UserError as error:
-            raise UserError(f"{error.where}: {error.what}", f"{where} {BASE}", error.todo) from error
+            raise UserError(f"{error.where}: {error.what}", f"{where} {BASE}", error.hint) from error
     return files
 
 
@@ -195,8 +195,8 @@ def read_one(path: Path) -> MergedConfig:
     except ConfigParserError as error:
         raise syntax_error(error, path) from error
     except AttributeError as error:  # configparser itself crashes in this case
-        todo = "give that key a value, or do not indent the line after it"
-        raise UserError("a key without a value is followed by an indented line", path, todo) from error
+        hint = "give that key a value, or do not indent the line after it"
+        raise UserError("a key without a value is followed by an indented line", path, hint) from error
     comments = read_comments(lines)
     sections = {
         section: {key: Entry(text, comments.get((section, key), ()), path) for key, text in entries.items()}

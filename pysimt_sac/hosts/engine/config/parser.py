@@ -12,7 +12,7 @@ from typing import Any
 
 from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.core.options import defaults, names, read_section
-from pysimt_sac.core.parts import check_declaration, refuse_clashes, sections_with_parts
+from pysimt_sac.core.parts import check_clashes, check_declaration, sections_with_parts
 from pysimt_sac.core.registry import MODELS, load_plugin_modules
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
 from pysimt_sac.hosts.engine.config.merging import (
@@ -74,8 +74,8 @@ class Options:
         for word in overrides:
             section, (*outer, last), text = split_override(word, self.sections)
             if section == "vars":
-                todo = "override the keys that refer to it, e.g. data.test_set.src:FILE"
-                raise UserError("references to [vars] were already resolved in training", f"override {word!r}", todo)
+                hint = "override the keys that refer to it, e.g. data.test_set.src:FILE"
+                raise UserError("references to [vars] were already resolved in training", f"override {word!r}", hint)
             place = self[section]
             for name in outer:
                 if not isinstance(place.get(name), dict):
@@ -117,8 +117,8 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     where = options.filename
     for key in options.train:
         if key not in names(TrainOptions):
-            todo = did_you_mean(key, names(TrainOptions))
-            raise UserError(f"unknown key {key!r}", place_of(options, "train", key), todo)
+            hint = did_you_mean(key, names(TrainOptions))
+            raise UserError(f"unknown key {key!r}", place_of(options, "train", key), hint)
     train = read_section(TrainOptions, options.train, f"{where} [train]")
     load_plugin_modules(plugin_modules(options))
     model = find_model(train.model_type, f"{where} [train] model_type")
@@ -142,8 +142,8 @@ def plugin_modules(options: Options) -> tuple[str, ...]:
 def find_model(name: str, where: str) -> Any:
     """Return the model class of that name."""
     if name in ONLY_IN_PYSIMT:
-        todo = "install pysimt alongside this package to use it, or choose SimultaneousNMT"
-        raise UserError(f"{name} ({ONLY_IN_PYSIMT[name]}) is offered only by pysimt itself", where, todo)
+        hint = "install pysimt alongside this package to use it, or choose SimultaneousNMT"
+        raise UserError(f"{name} ({ONLY_IN_PYSIMT[name]}) is offered only by pysimt itself", where, hint)
     if not name:
         raise UserError("no model is named", where, "e.g. model_type: SimultaneousNMT")
     return MODELS.get(name, where)
@@ -162,7 +162,7 @@ def used_option_classes(model: Any, values: dict[str, Any], where: str) -> tuple
     values = {**getattr(model, "defaults", {}), **values}
     for section in sections_with_parts(classes):
         classes += section.options_of_named(values, where)
-    refuse_clashes(classes, where)
+    check_clashes(classes, where)
     return tuple(dict.fromkeys(classes))
 
 

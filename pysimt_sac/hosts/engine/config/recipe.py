@@ -14,9 +14,9 @@ def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> l
     """Refuse keys that contradict each other; return warnings about those without effect."""
     place = f"{where} [model]"
     if recipe.lr_schedule and train.lr_decay:
-        todo = f"set lr_decay: False to use the schedule, or lr_schedule: none to keep {train.lr_decay}"
+        hint = f"set lr_decay: False to use the schedule, or lr_schedule: none to keep {train.lr_decay}"
         what = f"{recipe.lr_schedule} and [train] lr_decay: {train.lr_decay} both change the learning rate"
-        raise UserError(what, f"{place} lr_schedule", todo)
+        raise UserError(what, f"{place} lr_schedule", hint)
     if recipe.lr_schedule in FALLING and recipe.lr_total is not None and recipe.lr_total <= recipe.lr_warmup:
         what = f"{recipe.lr_total} is not more than lr_warmup, {recipe.lr_warmup}"
         raise UserError(what, f"{place} lr_total", "it includes the warm-up")
@@ -29,8 +29,8 @@ def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> l
         raise UserError(what, f"{place} label_smoothing", f"only {' and '.join(SMOOTHED)} supports it")
     if recipe.accumulate > 1 and not is_one_of(train.model_type, ACCUMULATED):
         what = f"{train.model_type} makes its own updates"
-        todo = f"only {' and '.join(ACCUMULATED)} support it; raise batch_size instead"
-        raise UserError(what, f"{place} accumulate", todo)
+        hint = f"only {' and '.join(ACCUMULATED)} support it; raise batch_size instead"
+        raise UserError(what, f"{place} accumulate", hint)
     return unused(recipe)
 
 
@@ -75,7 +75,7 @@ def keys_without_effect(train: TrainOptions, model: ModelOptions) -> list[str]:
     return warned
 
 
-def refuse_in_pysimt(recipe: RecipeOptions, model_type: str, where: object) -> None:
+def check_supported_by_pysimt(recipe: RecipeOptions, model_type: str, where: object) -> None:
     """Refuse what pysimt's loop would ignore; `check_recipe` has refused what no host supports for this model."""
     reasons = {
         "label_smoothing": f"pysimt computes the loss of {model_type} itself",

@@ -31,25 +31,25 @@ class Rows:
 
     def __init__(self, stepper: Stepper, rows: list[Row]) -> None:
         self.stepper, self.rows = stepper, rows
-        self.words_B: Tensor = torch.full((len(rows),), BOS, device=stepper.device)
+        self.tokens_B: Tensor = torch.full((len(rows),), BOS, device=stepper.device)
 
     def join(self, other: "Rows") -> None:
         """Drop finished sentences and append others."""
         self.keep_open()
         self.stepper.join(other.stepper)
-        self.rows, self.words_B = self.rows + other.rows, torch.cat((self.words_B, other.words_B))
+        self.rows, self.tokens_B = self.rows + other.rows, torch.cat((self.tokens_B, other.tokens_B))
 
     def keep_open(self) -> None:
         """Drop finished sentences."""
         places = [place for place, row in enumerate(self.rows) if row.open]
-        indices = torch.tensor(places, device=self.words_B.device)
+        indices = torch.tensor(places, device=self.tokens_B.device)
         self.stepper.keep_sentences(indices)
-        self.rows, self.words_B = [self.rows[place] for place in places], self.words_B[indices]
+        self.rows, self.tokens_B = [self.rows[place] for place in places], self.tokens_B[indices]
 
     def step(self, max_len: int) -> int:
         """Add a word to every open sentence; return how many are still open."""
-        self.words_B = self.stepper.likeliest(self.words_B)
-        for row, word in zip(self.rows, self.words_B.tolist(), strict=True):
+        self.tokens_B = self.stepper.likeliest(self.tokens_B)
+        for row, word in zip(self.rows, self.tokens_B.tolist(), strict=True):
             if row.open and word != EOS:
                 row.words.append(word)
             row.open = row.open and word != EOS and len(row.words) < max_len

@@ -78,8 +78,8 @@ class InputCheck:
         if not findings:
             return ""
         self.warned = True
-        todo = "Unknown words are guessed; prepare the text like the training text"
-        return f"Warning: the source is unlike the model's training text: {'; '.join(findings)}. {todo}."
+        hint = "Unknown words are guessed; prepare the text like the training text"
+        return f"Warning: the source is unlike the model's training text: {'; '.join(findings)}. {hint}."
 
     def count(self, word: str) -> None:
         """Record what is unusual about a word."""

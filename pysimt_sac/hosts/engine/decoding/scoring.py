@@ -19,8 +19,8 @@ def log_probabilities(model: SimultaneousNMT, batch: Batch) -> Tensor:
     positions_N = real_positions(batch.lengths[model.tl]).to(ids_TB.device)
     decoder: Any = model.dec
     readout_NE = decoder.readouts(model.encode(batch), ids_TB[:-1], positions_N)
-    words_N = ids_TB[1:].flatten().index_select(0, positions_N)
-    _, log_p_N, _ = linear_log_probs(decoder.out2prob, readout_NE, words_N, EOS)
+    tokens_N = ids_TB[1:].flatten().index_select(0, positions_N)
+    _, log_p_N, _ = linear_log_probs(decoder.out2prob, readout_NE, tokens_N, EOS)
     totals_B = torch.zeros(ids_TB.size(1), dtype=torch.float64, device=ids_TB.device)
     return totals_B.index_add_(0, positions_N % ids_TB.size(1), log_p_N.double())
 

@@ -53,28 +53,28 @@ def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothe
 
 
 @torch.no_grad()
-def follow(model: Searchable, batch: Any, max_len: int, suppress_unk: bool, choose: Chooser) -> list[Hypothesis]:
+def decode(model: Searchable, batch: Any, max_len: int, suppress_unk: bool, choose: Chooser) -> list[Hypothesis]:
     """Extend one hypothesis per sentence up to `<eos>` by words from `choose(log_p_BV, sentences, step)`."""
     stepper = model.stepper(model.encode(batch), suppress_unk)
     device = stepper.device
     sentences = torch.arange(batch.size, device=device)
-    words_B = torch.full((batch.size,), BOS, device=device)
+    tokens_B = torch.full((batch.size,), BOS, device=device)
     finished_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
     chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
     total_B = torch.zeros(batch.size, device=device)
     for step in range(max_len):
-        log_p_BV = stepper.log_probs(words_B.unsqueeze(1)).squeeze(1)
-        words_B = choose(log_p_BV, sentences, step)
-        log_p_B = log_p_BV.gather(1, words_B.unsqueeze(1)).squeeze(1)
+        log_p_BV = stepper.log_probs(tokens_B.unsqueeze(1)).squeeze(1)
+        tokens_B = choose(log_p_BV, sentences, step)
+        log_p_B = log_p_BV.gather(1, tokens_B.unsqueeze(1)).squeeze(1)
         total_B[sentences] += log_p_B.masked_fill_(finished_B, 0.0)
-        chosen_BT[sentences, step] = words_B
-        finished_B |= words_B.eq(EOS)
+        chosen_BT[sentences, step] = tokens_B
+        finished_B |= tokens_B.eq(EOS)
         unfinished = finished_B.logical_not().nonzero().squeeze(1)
         if len(unfinished) == 0:
             break
-        if len(unfinished) <= FULL_ENOUGH * len(words_B):
+        if len(unfinished) <= FULL_ENOUGH * len(tokens_B):
             stepper.keep_sentences(unfinished)
-            words_B, sentences, finished_B = words_B[unfinished], sentences[unfinished], finished_B[unfinished]
+            tokens_B, sentences, finished_B = tokens_B[unfinished], sentences[unfinished], finished_B[unfinished]
     return [finish(words, score) for words, score in zip(chosen_BT.tolist(), total_B.tolist(), strict=True)]
 
 
@@ -104,7 +104,7 @@ def sample(
             scaled_BV = scaled_BV.masked_fill(scaled_BV < threshold_B1, -math.inf)
         return draw_words(scaled_BV.softmax(-1), draws_BT[sentences.cpu(), step].to(log_p_BV.device))
 
-    return follow(model, batch, max_len, suppress_unk, choose)
+    return decode(model, batch, max_len, suppress_unk, choose)
 
 
 @torch.no_grad()
@@ -129,7 +129,7 @@ def beam_search(
     sentences = torch.arange(batch.size, device=device)
     beam = Beam.start(batch.size, device)
     for step in range(max_len):
-        beam, parents_BK = beam.extend(stepper.log_probs(beam.words_BKT[..., -1]), beam_size)
+        beam, parents_BK = beam.extend(stepper.log_probs(beam.tokens_BKT[..., -1]), beam_size)
         stepper.keep_hypotheses(parents_BK)
         last_step = step + 1 == max_len
         done_B = beam.finished_BK.all(-1) if n_best else beam.can_stop(max_len, lp_alpha)
@@ -149,7 +149,7 @@ def beam_search(
 class Beam(NamedTuple):
     """The hypotheses of each sentence: words from `<bos>` on, log-probabilities, and which are finished."""
 
-    words_BKT: Tensor
+    tokens_BKT: Tensor
     log_p_BK: Tensor
     finished_BK: Tensor
 
@@ -165,24 +165,24 @@ class Beam(NamedTuple):
     def extend(self, next_log_p_BKV: Tensor, beam_size: int) -> tuple["Beam", Tensor]:
         """Return the best of the extended unfinished hypotheses and the padded finished ones, and their parents."""
         n_best = min(beam_size, next_log_p_BKV.size(-1))
-        step_BKN, words_BKN = next_log_p_BKV.topk(n_best, dim=-1)
+        step_BKN, tokens_BKN = next_log_p_BKV.topk(n_best, dim=-1)
         # A finished hypothesis has one continuation, at no cost; the rest of its row are no candidates.
         stays_N = torch.full((n_best,), -math.inf, device=step_BKN.device)
         stays_N[0] = 0.0
         step_BKN = torch.where(self.finished_BK.unsqueeze(-1), stays_N, step_BKN)
-        words_BKN = words_BKN.masked_fill(self.finished_BK.unsqueeze(-1), PAD)
+        tokens_BKN = tokens_BKN.masked_fill(self.finished_BK.unsqueeze(-1), PAD)
         total_BKN = self.log_p_BK.unsqueeze(-1) + step_BKN
         log_p_BK, flat_BK = total_BKN.flatten(1).topk(min(beam_size, total_BKN[0].numel()), dim=-1)
         parents_BK = flat_BK // n_best
-        words_BK = words_BKN.flatten(1).gather(1, flat_BK)
-        history_BKT = self.words_BKT.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, self.words_BKT.size(-1)))
+        tokens_BK = tokens_BKN.flatten(1).gather(1, flat_BK)
+        history_BKT = self.tokens_BKT.gather(1, parents_BK.unsqueeze(-1).expand(-1, -1, self.tokens_BKT.size(-1)))
         # A slot without a candidate (fewer than K continuations exist) counts as finished, with a score of -inf.
-        finished_BK = self.finished_BK.gather(1, parents_BK) | words_BK.eq(EOS) | log_p_BK.isneginf()
-        return Beam(torch.cat((history_BKT, words_BK.unsqueeze(-1)), -1), log_p_BK, finished_BK), parents_BK
+        finished_BK = self.finished_BK.gather(1, parents_BK) | tokens_BK.eq(EOS) | log_p_BK.isneginf()
+        return Beam(torch.cat((history_BKT, tokens_BK.unsqueeze(-1)), -1), log_p_BK, finished_BK), parents_BK
 
     def scores(self, lp_alpha: float) -> Tensor:
         """Return length-normalised log-probabilities (B, K)."""
-        n_words_BK = self.words_BKT.gt(EOS).sum(-1)
+        n_words_BK = self.tokens_BKT.gt(EOS).sum(-1)
         return self.log_p_BK / length_normaliser(n_words_BK.to(self.log_p_BK.dtype), lp_alpha)
 
     def can_stop(self, max_len: int, lp_alpha: float) -> Tensor:
@@ -205,9 +205,9 @@ class Beam(NamedTuple):
         eligible_K = scores_K.isfinite() if include_unfinished else scores_K.isfinite() & self.finished_BK[row]
         order = scores_K.argsort(descending=True, stable=True)
         order = order[eligible_K[order]]
-        words_KT = self.words_BKT[row, order, 1:].tolist()
+        tokens_KT = self.tokens_BKT[row, order, 1:].tolist()
         scores = scores_K[order].tolist()
         return [
             Hypothesis([word for word in words if word > EOS], score)
-            for words, score in zip(words_KT, scores, strict=True)
+            for words, score in zip(tokens_KT, scores, strict=True)
         ]

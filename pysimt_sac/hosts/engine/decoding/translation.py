@@ -36,7 +36,7 @@ from pysimt_sac.hosts.engine.decoding.greedy import greedy_stream
 from pysimt_sac.hosts.engine.decoding.input_check import InputCheck
 from pysimt_sac.hosts.engine.decoding.search import Hypothesis, beam_search, sample
 from pysimt_sac.hosts.engine.nmt import network_class
-from pysimt_sac.hosts.engine.preparation import build_layers, memory_named
+from pysimt_sac.hosts.engine.preparation import build_layers, out_of_memory_as_user_error
 
 MOST_AT_ONCE = 1000  # lines of a stream that are translated together
 LONGEST_TRANSLATION = 100_000  # words; memory for them is allocated in advance
@@ -101,8 +101,8 @@ def find_model_class(checkpoint: Checkpoint, options: Options, overrides: Sequen
     except UserError as error:
         if not files:
             raise
-        todo = f"if you trust it, add -x model.plugin_modules:{','.join(files)}"
-        raise UserError(f"its model {name} is defined in a Python file, {', '.join(files)}", where, todo) from error
+        hint = f"if you trust it, add -x model.plugin_modules:{','.join(files)}"
+        raise UserError(f"its model {name} is defined in a Python file, {', '.join(files)}", where, hint) from error
 
 
 def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Vocabulary] | None:
@@ -114,8 +114,8 @@ def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Voc
     for side in sides:
         path = options.vocabulary.get(side)
         if not (isinstance(path, str | Path) and kind_of(Path(path)) == "file"):
-            todo = f"name it with -x vocabulary.{side}:FILE, or translate in the folder where the model was trained"
-            raise UserError(f"the vocabulary file {path} does not exist", checkpoint.path, todo)
+            hint = f"name it with -x vocabulary.{side}:FILE, or translate in the folder where the model was trained"
+            raise UserError(f"the vocabulary file {path} does not exist", checkpoint.path, hint)
     return None
 
 
@@ -155,7 +155,7 @@ class Translator:
     def hypotheses(self, batches: Iterable[Batch], first: int = 0) -> Iterator[tuple[Batch, list[list[Hypothesis]]]]:
         """Yield each batch with the hypotheses of its sentences, best first. first: the first sentence's number."""
         batches = self.on_device(batches)
-        with memory_named(f"batches of {self.search.batch_size} sentences", "lower -b, -k or -m"):
+        with out_of_memory_as_user_error(f"batches of {self.search.batch_size} sentences", "lower -b, -k or -m"):
             if self.search.func == "gs":
                 for batch, found in greedy_stream(self.model, batches, self.search.max_len, self.search.suppress_unk):
                     yield batch, [[hypothesis] for hypothesis in found]
@@ -260,8 +260,8 @@ class Translator:
         path = self.model.split_files(split).get(self.model.sl)
         if isinstance(path, str | Path) and not any(kind_of(file) for file in find_files(path)):
             override = f"-x data.{split}_set.{self.model.sl}:FILE"
-            todo = f"if the data has moved, say where it is with --data FOLDER or {override}"
-            raise UserError("no such corpus file", path, todo)
+            hint = f"if the data has moved, say where it is with --data FOLDER or {override}"
+            raise UserError("no such corpus file", path, hint)
 
     def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
         """Write the translations of a split; yield the paths written. Only rank 0 writes."""

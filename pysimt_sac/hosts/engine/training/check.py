@@ -12,8 +12,8 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.sections import TrainOptions
 from pysimt_sac.hosts.engine.checkpoint import find_checkpoint, load_checkpoint
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus
-from pysimt_sac.hosts.engine.preparation import build_layers, memory_named, prepare_weights
-from pysimt_sac.hosts.engine.training import suspicions
+from pysimt_sac.hosts.engine.preparation import build_layers, out_of_memory_as_user_error, prepare_weights
+from pysimt_sac.hosts.engine.training import sanity_checks
 from pysimt_sac.hosts.engine.training.console import ALWAYS, logger, shorten
 from pysimt_sac.hosts.engine.training.memory import SavedTensors, free_space, in_units, measure_memory, peak_memory
 from pysimt_sac.hosts.engine.training.optim import Optimizer
@@ -69,11 +69,11 @@ def check_training(
         fix_seeds(options.seed)
     corpus = model.load_data("train", options.batch_size)
     describe_texts(corpus)
-    found = list(suspicions.about_corpus("training", corpus, model.vocabs))
+    found = list(sanity_checks.about_corpus("training", corpus, model.vocabs))
     validator = Validator(model, options, device) if options.eval_freq >= 0 else None
     if validator:
         logger.info(f"Validation text: {len(validator.loss_corpus)} pairs; metrics: {', '.join(validator.metrics)}")
-        found += suspicions.about_corpus("validation", validator.loss_corpus, model.vocabs)
+        found += sanity_checks.about_corpus("validation", validator.loss_corpus, model.vocabs)
     else:
         logger.info("No validation, because eval_freq is negative: the last weights will be the result")
     found += build(model, options, device)
@@ -83,16 +83,16 @@ def check_training(
     found += [line.removeprefix(WARNING) for line in notes.lines if line.startswith(WARNING)]
     for line in (line for line in notes.lines if not line.startswith(WARNING)):
         logger.info(line)
-    with memory_named("the largest batch", "lower batch_size or max_len"):
+    with out_of_memory_as_user_error("the largest batch", "lower batch_size or max_len"):
         found += try_largest_batch(model, corpus, optimizer, options, device, validator is not None)
-    return tell_verdict(found)
+    return log_verdict(found)
 
 
-def tell_verdict(found: Iterable[str]) -> int:
+def log_verdict(found: Iterable[str]) -> int:
     """Log what looks wrong, or that nothing does."""
     found = list(dict.fromkeys(found))
-    for suspicion in found:
-        logger.warning(f"{WARNING}{suspicion}")
+    for finding in found:
+        logger.warning(f"{WARNING}{finding}")
     if found:
         things = "1 thing looks" if len(found) == 1 else f"{len(found)} things look"
         logger.log(ALWAYS, f"{things} wrong (see above); nothing was written.")
@@ -116,9 +116,9 @@ def check_run(model: Any, options: TrainOptions, suffix: str, restart: bool) -> 
 
 def describe_texts(corpus: ParallelCorpus) -> None:
     """Log what was read, and what may be surprising about it."""
-    rates = ", ".join(f"{name} {suspicions.unknown_rate(side):.2%}" for name, side in corpus.sides.items())
+    rates = ", ".join(f"{name} {sanity_checks.unknown_rate(side):.2%}" for name, side in corpus.sides.items())
     longest = ", ".join(f"{name} {side.lengths[corpus.kept].max()}" for name, side in corpus.sides.items())
-    mean = ", ".join(f"{name} {suspicions.words_per_sentence(side):.1f}" for name, side in corpus.sides.items())
+    mean = ", ".join(f"{name} {sanity_checks.words_per_sentence(side):.1f}" for name, side in corpus.sides.items())
     logger.info(
         f"Training text: {len(corpus)} pairs in {len(corpus.batches(1))} batches; longest: {longest}; "
         f"unknown words: {rates}; words per sentence: {mean}"
@@ -140,7 +140,7 @@ def build(model: Any, options: TrainOptions, device: torch.device) -> list[str]:
     checkpoint = load_checkpoint(find_checkpoint(options.pretrained_file, options.eval_metrics[0]))
     own = model.state_dict()
     n_taken = len(own) if options.pretrained_layers else len(set(own) & set(checkpoint.weights))
-    return list(suspicions.about_actor(checkpoint, model.vocabs, n_taken, len(own)))
+    return list(sanity_checks.about_actor(checkpoint, model.vocabs, n_taken, len(own)))
 
 
 def try_largest_batch(
@@ -170,11 +170,11 @@ def try_largest_batch(
     )
     for trial in trials:
         logger.info(str(trial))
-    tell_memory(model, optimizer, max(trial.activations for trial in trials), device)
-    found = list(suspicions.about_first_loss(nll, len(model.trg_vocab), is_trained))
+    log_memory(model, optimizer, max(trial.activations for trial in trials), device)
+    found = list(sanity_checks.about_first_loss(nll, len(model.trg_vocab), is_trained))
     per_epoch = -(-len(corpus.batches(1)) // model.recipe.accumulate)
     actor_learns = any(trial.learned for trial in trials)
-    return found + list(suspicions.about_length(options, per_epoch, has_validation, actor_learns))
+    return found + list(sanity_checks.about_length(options, per_epoch, has_validation, actor_learns))
 
 
 def try_stage(model: Any, batch: Batch, stage: TrainingStage, optimizer: Optimizer) -> Trial:
@@ -197,7 +197,7 @@ def try_stage(model: Any, batch: Batch, stage: TrainingStage, optimizer: Optimiz
     return Trial(stage, out["n_items"], loss.item(), model.figures() or {}, learned, kept.bytes)
 
 
-def tell_memory(model: Any, optimizer: Optimizer, activations: int, device: torch.device) -> None:
+def log_memory(model: Any, optimizer: Optimizer, activations: int, device: torch.device) -> None:
     """Log the memory and disk space that training needs."""
     memory = measure_memory(model, optimizer, activations)
     logger.info(f"Memory for training, with that batch: {memory}; the whole process: {peak_memory(device)} on {device}")

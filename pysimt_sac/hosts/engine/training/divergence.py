@@ -34,7 +34,7 @@ def watch_training(progress: Progress, loss: float) -> str:
     return f"Warning: the training loss is {mean:.3g}, the mean of {RECENT} reports, and {lowest}; {HELP}"
 
 
-def is_lost(results: list[Metric], progress: Progress, n_words: int) -> bool:
+def has_diverged(results: list[Metric], progress: Progress, n_words: int) -> bool:
     """Return whether a validation's loss shows that the model has diverged, whatever its other scores are."""
     loss = next((metric.score for metric in results if metric.name == "LOSS"), 0.0)
     best, guessing = progress.best.get("LOSS"), math.log(n_words)

@@ -107,7 +107,7 @@ class Journal:
                 self.writer.close()
 
 
-class Silence(Journal):
+class NullJournal(Journal):
     """The journal of all ranks but 0: it writes nothing."""
 
     def __init__(self) -> None:

@@ -25,14 +25,14 @@ from pysimt_sac.hosts.engine.data.moved_files import checksums, same_value
 held_locks: set[IO[str]] = set()
 
 
-def let_go_in_child() -> None:
+def release_locks_in_child() -> None:
     """Release the run's lock in a data-loading process, which may outlive a killed run by some seconds."""
     for lock in held_locks:
         lock.close()
     held_locks.clear()
 
 
-os.register_at_fork(after_in_child=let_go_in_child)
+os.register_at_fork(after_in_child=release_locks_in_child)
 
 
 @dataclass
@@ -137,14 +137,14 @@ def find_state(folder: Path, options: Options, host: str = "embedded") -> tuple[
     if state:
         began = state.get("host", "embedded")
         if began != host:
-            todo = f"set PYSIMT_SAC_HOST={began}, name the new run with -s SUFFIX, or start over with --restart"
-            raise UserError(f"this run began on another host: {began}, not {host}", folder, todo)
+            hint = f"set PYSIMT_SAC_HOST={began}, name the new run with -s SUFFIX, or start over with --restart"
+            raise UserError(f"this run began on another host: {began}, not {host}", folder, hint)
         # States of earlier versions have no checksums; then names are compared, and later the checksum of all text.
         same = functools.partial(same_value, known=state.get("files", {}))
         differing = result_changing_differences(state["config"], options.to_dict(), same)
         if differing:
-            todo = "undo the change, give the new run another name with -s SUFFIX, or start over with --restart"
-            raise UserError(f"another configuration was trained here; changed: {'; '.join(differing)}", folder, todo)
+            hint = "undo the change, give the new run another name with -s SUFFIX, or start over with --restart"
+            raise UserError(f"another configuration was trained here; changed: {'; '.join(differing)}", folder, hint)
     return state, remark
 
 
@@ -161,7 +161,7 @@ def files_of_run(config: dict[str, Any]) -> dict[str, int]:
 def lock_folder(run: Run) -> None:
     """Lock the folder until this process ends, however it ends; record what had to be created for it."""
     path = run.folder / ".lock"
-    run.created = [place for place in (path, *path.parents) if not kind_of_or_nothing(place)]
+    run.created = [place for place in (path, *path.parents) if not kind_if_readable(place)]
     make_folder(run.folder)
     try:
         while run.lock is None:
@@ -181,7 +181,7 @@ def lock_folder(run: Run) -> None:
         raise UserError(f"cannot be written: {reason}", run.folder, "choose another save_path") from error
 
 
-def kind_of_or_nothing(path: Path) -> str:
+def kind_if_readable(path: Path) -> str:
     """Return what is at `path`; what cannot be read is reported when it is written to."""
     try:
         return kind_of(path)

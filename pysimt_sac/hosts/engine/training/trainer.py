@@ -18,14 +18,19 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import make_folder
 from pysimt_sac.core.sections import TrainOptions
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_weights, save_state, state_fits
-from pysimt_sac.hosts.engine.preparation import build_layers, is_out_of_memory, memory_named, prepare_weights
+from pysimt_sac.hosts.engine.preparation import (
+    build_layers,
+    is_out_of_memory,
+    out_of_memory_as_user_error,
+    prepare_weights,
+)
 from pysimt_sac.hosts.engine.training.average import WeightAverage
+from pysimt_sac.hosts.engine.training.checkpointing import Checkpointing
 from pysimt_sac.hosts.engine.training.console import ALWAYS, Columns, compact, progress_bar
-from pysimt_sac.hosts.engine.training.divergence import is_lost, watch_training, watch_validation
+from pysimt_sac.hosts.engine.training.divergence import has_diverged, watch_training, watch_validation
 from pysimt_sac.hosts.engine.training.gradients import gather_gradients
 from pysimt_sac.hosts.engine.training.interrupts import Interrupted, Interrupts
-from pysimt_sac.hosts.engine.training.journal import Journal, Silence
-from pysimt_sac.hosts.engine.training.keeper import CheckpointKeeper
+from pysimt_sac.hosts.engine.training.journal import Journal, NullJournal
 from pysimt_sac.hosts.engine.training.optim import Optimizer
 from pysimt_sac.hosts.engine.training.outcome import closing_lines, validation_details, validation_line
 from pysimt_sac.hosts.engine.training.pace import Pace, Stopwatch, describe_time, time_left, updates_left
@@ -35,7 +40,7 @@ from pysimt_sac.hosts.engine.training.runs import Run, files_of_run
 from pysimt_sac.hosts.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.hosts.engine.training.startup import describe_host
 from pysimt_sac.hosts.engine.training.validation import Validator
-from pysimt_sac.network.layers import refuse_unshardable_dropout
+from pysimt_sac.network.layers import check_shardable_dropout
 
 UNHEALTHY = (
     "the last saved state is good, but would fail here again; what usually helps: a lower lr or gclip, warm-up, clean "
@@ -64,10 +69,10 @@ class Trainer:
             raise UserError(what, run.folder, "undo that, or start over with --restart")
         self.files = files_of_run(model.opts.to_dict())
         if world.size > 1:
-            refuse_unshardable_dropout(model.options, device, model.opts.filename)
+            check_shardable_dropout(model.options, device, model.opts.filename)
         build_layers(model)
         self.notes = prepare_weights(model, options, fresh=state is None)
-        with memory_named(device, "use a smaller model or another device"):
+        with out_of_memory_as_user_error(device, "use a smaller model or another device"):
             model.to(device)
         higher_better = self.validator.higher_better(options.eval_metrics[0]) if self.validator else True
         self.optimizer = Optimizer(model, options, higher_better, model.recipe.weight_decay)
@@ -76,7 +81,7 @@ class Trainer:
         self.schedule, said = resume_schedule(planned, self.progress.lr_total if state else None)
         self.progress.lr_total = self.schedule.total
         self.average = WeightAverage(model, model.recipe.ema_decay)
-        self.keeper = CheckpointKeeper(run, model, options, self.progress, self.optimizer, self.average)
+        self.checkpointing = Checkpointing(run, model, options, self.progress, self.optimizer, self.average)
         self.interrupts = Interrupts()
         self.stopwatch = Stopwatch(self.progress)
         self.columns, self.learning = Columns(), ""
@@ -93,7 +98,7 @@ class Trainer:
         run.begin()
         position = state["journal"] if state else None
         self.journal = (
-            Journal(run.folder, run.exp_id, board, position, self.progress.update) if world.is_main else Silence()
+            Journal(run.folder, run.exp_id, board, position, self.progress.update) if world.is_main else NullJournal()
         )
         try:
             if state is None:
@@ -103,7 +108,7 @@ class Trainer:
                 self.restore_learner(state)
             for note in self.notes:
                 self.journal.say(note)
-            for note in (*said, *self.keeper.notes):
+            for note in (*said, *self.checkpointing.notes):
                 self.journal.show(note)
         except BaseException:
             self.journal.close()
@@ -176,7 +181,7 @@ class Trainer:
                 self.save()
                 raise
             if not self.progress.best:
-                self.keeper.save("final")
+                self.checkpointing.save("final")
             self.journal.show(f"Training ended: {reason}", ALWAYS)
             for line in closing_lines(self.progress, self.options.eval_metrics[0].upper()):
                 self.journal.show(line, ALWAYS + 5 * line.startswith("Warning"))
@@ -241,7 +246,7 @@ class Trainer:
         progress.validation_due = bool(self.validator and due and progress.epoch >= options.eval_start)
         checkpoint_due = options.checkpoint_freq > 0 and progress.update % options.checkpoint_freq == 0
         if checkpoint_due and options.n_checkpoints:
-            self.keeper.save_numbered()
+            self.checkpointing.save_numbered()
         if progress.validation_due:
             self.validate()  # which saves the state as well
         elif checkpoint_due:
@@ -297,7 +302,9 @@ class Trainer:
         started, before = time.time(), random_states()
         try:
             with (
-                memory_named(f"validation after update {progress.update}", "lower eval_batch_size or eval_beam"),
+                out_of_memory_as_user_error(
+                    f"validation after update {progress.update}", "lower eval_batch_size or eval_beam"
+                ),
                 self.average.in_place(),
             ):
                 results = self.validator(self.interrupts.interruptible)
@@ -305,7 +312,7 @@ class Trainer:
             restore_random_states(before)  # it will be repeated from the start
             raise
         n_words = len(self.model.trg_vocab)
-        lost = is_lost(results, progress, n_words)
+        lost = has_diverged(results, progress, n_words)
         improved = progress.record(results, first, lost)
         progress.validation_due = False
         for line in validation_details(progress, results, improved):
@@ -319,7 +326,7 @@ class Trainer:
             self.journal.log_scalar(f"val_{metric.name}", metric.score, progress.update)
         for metric in improved:
             if metric.name == first or self.options.save_best_metrics:
-                self.keeper.save_best(metric)
+                self.checkpointing.save_best(metric)
         if self.optimizer.after_validation(next(metric.score for metric in results if metric.name == first)):
             self.journal.show(f"Learning rate reduced to {self.optimizer.lr:.2g}")
             if self.options.lr_decay_revert and first in progress.best:

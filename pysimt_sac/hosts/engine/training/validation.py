@@ -61,8 +61,8 @@ class Validator:
             self.model.train()
         for name, score in scores.items():
             if not math.isfinite(score):
-                todo = "the model has diverged: lower lr" if name == "LOSS" else "check that metric"
-                raise UserError(f"the validation's {name} is {score}", self.model.opts.filename, todo)
+                hint = "the model has diverged: lower lr" if name == "LOSS" else "check that metric"
+                raise UserError(f"the validation's {name} is {score}", self.model.opts.filename, hint)
         return [Metric(name, scores[name], higher_better=self.higher_better(name)) for name in self.metrics]
 
     def scores_of(self, hypotheses: list[str]) -> dict[str, float]:

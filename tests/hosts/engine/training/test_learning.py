@@ -1,4 +1,4 @@
-"""What training must achieve: a task learnt, the same run from the same seed, translations through the command line."""
+"""What training must achieve: a learned task, the same run from the same seed, translation by the command line."""
 
 import io
 import json
@@ -19,7 +19,7 @@ LEARN += ["model.out_logic:deep", "model.bucket_by:src", "train.patience:25"]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    toy = make_toy(tmp_path_factory.mktemp("learnt") / "toy")
+    toy = make_toy(tmp_path_factory.mktemp("learned") / "toy")
     assert main(["train", "-C", str(toy.config), *LEARN]) == 0
     return toy
 

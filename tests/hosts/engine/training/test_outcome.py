@@ -6,7 +6,7 @@ import re
 import pytest
 
 from pysimt_sac.core.metrics import Metric
-from pysimt_sac.hosts.engine.training.divergence import is_lost, watch_training
+from pysimt_sac.hosts.engine.training.divergence import has_diverged, watch_training
 from pysimt_sac.hosts.engine.training.outcome import validation_line
 from pysimt_sac.hosts.engine.training.progress import Best, Progress
 from tests.hosts.engine.dying_runs import last_state
@@ -122,11 +122,11 @@ def test_a_loss_that_is_some_times_its_best_is_only_told(growing):
 def test_what_counts_as_lost():
     progress = Progress(best={"LOSS": Best(0.5, 1)})
     many = 1000  # words: log 1000 = 6.9
-    assert not is_lost([Metric("LOSS", 6.0)], progress, many)  # many times the best, but better than guessing
-    assert is_lost([Metric("BLEU", 30.0), Metric("LOSS", 7.0)], progress, many)
-    assert not is_lost([Metric("LOSS", 7.0)], Progress(), many)  # a model that knows nothing
-    assert is_lost([Metric("LOSS", 14.0)], Progress(), many)
-    assert not is_lost([Metric("BLEU", 30.0)], progress, many)
+    assert not has_diverged([Metric("LOSS", 6.0)], progress, many)  # many times the best, but better than guessing
+    assert has_diverged([Metric("BLEU", 30.0), Metric("LOSS", 7.0)], progress, many)
+    assert not has_diverged([Metric("LOSS", 7.0)], Progress(), many)  # a model that knows nothing
+    assert has_diverged([Metric("LOSS", 14.0)], Progress(), many)
+    assert not has_diverged([Metric("BLEU", 30.0)], progress, many)
 
 
 def test_single_reports_do_not_make_a_divergence():

@@ -197,7 +197,10 @@ def test_points_at_the_saved_update_are_not_doubled(toy, pysimt):
         validate = Trainer.validate
 
         def deadly(self):
-            self.keeper.save_best = lambda metric: (self.journal.position(), os.kill(os.getpid(), signal.SIGKILL))
+            self.checkpointing.save_best = lambda metric: (
+                self.journal.position(),
+                os.kill(os.getpid(), signal.SIGKILL),
+            )
             validate(self)
 
         Trainer.validate = deadly

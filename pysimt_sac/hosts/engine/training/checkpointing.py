@@ -25,7 +25,7 @@ def find_preparation(data: dict[str, Any], sides: tuple[str, str]) -> tuple[dict
     return ({PREPARATION: found.state()} if found else {}), []
 
 
-class CheckpointKeeper:
+class Checkpointing:
     """Writes a run's checkpoints, with averaged weights if there are any, and removes old ones.
 
     Only rank 0 writes; the others record the same progress.
