@@ -24,7 +24,7 @@ _MODULES = {
     "api.evaluation": ("bleu", "compare", "lexical"),
     "api.model": ("Model", "Translation", "load"),
     "api.training": ("Run", "train"),
-    "errors": ("UserError",),
+    "core.errors": ("UserError",),
 }
 
 
