@@ -115,12 +115,8 @@ class Actor(Protocol):
         tokens_TB: Tensor,
         positions_N: Tensor,
         support: Support | None,
-        order_N: Tensor | None = None,
     ) -> Tensor:
-        """Return log pi (N, A) over a support, or over all words, at given positions of a flattened (T, B) array.
-
-        order_N: what the positions are sorted by, if not by time; see `World.global_rows`.
-        """
+        """Return log pi (N, A) over a support, or over all words, at given positions of a flattened (T, B) array."""
 
     def taken_words(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
         """Score only the words of given hypotheses, under the policy at a sampling temperature."""

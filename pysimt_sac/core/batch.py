@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.vocabulary import PAD
 
 
@@ -22,12 +21,11 @@ class Batch(dict[str, Tensor]):
         self.indices = indices
         self.lengths = {name: ids.ne(PAD).sum(0).cpu() for name, ids in sides.items()}
 
-    def local_shard(self) -> "Batch":
-        """Return this rank's sentences, padded like the global batch, and set `world.global_batch_size`."""
-        world.global_batch_size = self.size if world.can_shard(self.size) else 0
-        if not world.sharded:
+    def shard(self, rank: int, n_shards: int) -> "Batch":
+        """Return one of `n_shards` contiguous parts; the whole batch if it has fewer sentences than parts."""
+        if not 1 < n_shards <= self.size:
             return self
-        own = world.local_slice(self.size)
+        own = slice(self.size * rank // n_shards, self.size * (rank + 1) // n_shards)
         return Batch({name: ids[:, own] for name, ids in self.items()}, self.indices[own])
 
     def device(self, device: torch.device) -> None:

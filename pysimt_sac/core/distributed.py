@@ -1,22 +1,21 @@
 """Data parallelism over the ranks that `torchrun` starts; with one rank, as usual, everything is local.
 
-Every rank reads the same global batches and keeps its shard of each: a contiguous slice, so that the shards in rank
-order make up the batch. Losses are *shares*: their sum over all ranks is what a single process would compute. Every
-rank draws the random numbers of the global batch and keeps those of its own sentences, so that the outcome of a run
-does not depend on the number of ranks.
-
-A batch with fewer sentences than ranks is not sharded: every rank computes all of it.
+Every rank reads the same global batches and computes its shard of each: it samples for its own sentences, with its own
+random stream and its own replay buffer. Ranks meet in two places only: gradients are averaged where an optimiser steps
+(`optimizer_step`, `World.average_gradients`), metrics where they are reported (`World.average_metrics`). So weights are
+the same everywhere, and algorithms, losses and rewards do not know about ranks.
 """
 
 import contextlib
 import datetime
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
 from pysimt_sac.core.errors import UserError
@@ -26,14 +25,10 @@ TIMEOUT = datetime.timedelta(hours=2)  # a rank may validate, save or load for l
 
 
 class World:
-    """The ranks of a run, and collective operations among them.
-
-    global_batch_size: sentences in the batch or experience being processed if it is sharded, so that numbers are
-    shares; 0 if every rank processes the same. It is set whenever a new batch or experience is started.
-    """
+    """The ranks of a run, and collective operations among them."""
 
     def __init__(self) -> None:
-        self.rank, self.size, self.global_batch_size = 0, 1, 0
+        self.rank, self.size = 0, 1
         self.store: Any = None
         self.group: Any = None  # torch's process group; None: the default one
 
@@ -41,11 +36,6 @@ class World:
     def is_main(self) -> bool:
         """Whether this is rank 0, which writes files and prints."""
         return self.rank == 0
-
-    @property
-    def sharded(self) -> bool:
-        """Whether each rank holds a part of what is being processed."""
-        return self.global_batch_size > 0
 
     # Setup and teardown
 
@@ -80,7 +70,7 @@ class World:
         """Destroy the process group and reset to a single rank."""
         if self.size > 1:
             dist.destroy_process_group()
-        self.rank, self.size, self.global_batch_size, self.store = 0, 1, 0, None
+        self.rank, self.size, self.store = 0, 1, None
 
     def is_first_to_report(self) -> bool:
         """Return whether no other rank has reported an error; most errors are shared or follow from the first."""
@@ -93,122 +83,45 @@ class World:
         """Wait for all ranks."""
         self.all_reduce_max(0)
 
-    # Sharding
-
-    def local_slice(self, n_sentences: int) -> slice:
-        """Return this rank's shard of `n_sentences` sentences."""
-        return slice(n_sentences * self.rank // self.size, n_sentences * (self.rank + 1) // self.size)
-
-    def can_shard(self, n_sentences: int) -> bool:
-        """Return whether there are several ranks and a sentence for each."""
-        return 1 < self.size <= n_sentences
-
-    @contextlib.contextmanager
-    def unsharded(self) -> Iterator[None]:
-        """Let every rank process the same data inside the block."""
-        before, self.global_batch_size = self.global_batch_size, 0
-        try:
-            yield
-        finally:
-            self.global_batch_size = before
-
-    def global_rows_of_batch(self, n_steps: int) -> tuple[Tensor, int]:
-        """Return `global_rows` for the rows (T, B) of all sentences, without communication."""
-        own = self.local_slice(self.global_batch_size)
-        columns_B = torch.arange(own.start, own.stop)
-        rows_TB = torch.arange(n_steps).unsqueeze(1) * self.global_batch_size + columns_B
-        return rows_TB.flatten(), n_steps * self.global_batch_size
-
-    def global_rows(self, order_N: Tensor) -> tuple[Tensor, int]:
-        """Return the indices of this rank's rows among the rows of all ranks, and the number of the latter.
-
-        Global rows are sorted by `order`, such as their time step, then by sentence; `order` must be ascending.
-        """
-        order_N = order_N.cpu()
-        longest = self.global_max(int(order_N[-1]) + 1 if len(order_N) else 0)
-        own_T = torch.bincount(order_N, minlength=longest)
-        all_RT = [torch.empty_like(own_T) for _ in range(self.size)]
-        with self.lost_peers_as_user_error():
-            dist.all_gather(all_RT, own_T, group=self.group)
-        total_T = torch.stack(all_RT).sum(0)
-        before_T = torch.stack([torch.zeros_like(own_T), *all_RT[: self.rank]]).sum(0)
-        first_T = total_T.cumsum(0) - total_T + before_T - (own_T.cumsum(0) - own_T)
-        return first_T[order_N] + torch.arange(len(order_N)), int(total_T.sum())
-
-    def draw(
-        self, make: Callable[[tuple[int, int]], Tensor], n_steps: int, n_columns: int, order: Tensor | None = None
-    ) -> Tensor:
-        """Draw random numbers (T, B) for the global batch with `make(shape)`; return this rank's columns.
-
-        order: as in `global_rows`, if global columns are not simply in rank order.
-        """
-        if not self.sharded:
-            return make((n_steps, n_columns))
-        places_B, total = self.global_rows(torch.zeros(n_columns, dtype=torch.long) if order is None else order)
-        return make((self.global_max(n_steps), total))[:n_steps].index_select(1, places_B)
-
-    # Sums, means and maxima
-
-    def global_count(self, number: int) -> int:
-        """Return the sum of all ranks' counts, if sharded."""
-        return int(self.global_sum(torch.tensor(number))) if self.sharded else number
-
-    def global_max(self, number: int) -> int:
-        """Return the largest of all ranks' numbers, if sharded."""
-        return self.all_reduce_max(number) if self.sharded else number
-
-    def global_sum(self, share: Tensor) -> Tensor:
-        """Return the sum of all ranks' shares, if sharded; without gradient."""
-        if not self.sharded:
-            return share
-        total = share.detach().clone()
-        with self.lost_peers_as_user_error():
-            dist.all_reduce(total, group=self.group)
-        return total
-
-    def mean(self, values: Tensor, dim: int | None = None) -> Tensor:
-        """Return this rank's share of the mean over all ranks' values; 0 if there are none."""
-        count = values.numel() if dim is None else values.size(dim)
-        if self.sharded or not count:
-            return (values.sum() if dim is None else values.sum(dim)) / max(1, self.global_count(count))
-        return values.mean() if dim is None else values.mean(dim)
+    # Numbers
 
     def all_reduce_max(self, number: int) -> int:
-        """Return the largest of all ranks' numbers, sharded or not."""
+        """Return the largest of all ranks' numbers."""
+        return int(self.all_reduce(torch.tensor(number), dist.ReduceOp.MAX))
+
+    def all_reduce(self, values: Tensor, operation: Any = dist.ReduceOp.SUM) -> Tensor:
+        """Return the sum, or the result of another operation, of all ranks' tensors; without gradient."""
         if self.size == 1:
-            return number
-        largest = torch.tensor(number)
+            return values
+        total = values.detach().clone()
         with self.lost_peers_as_user_error():
-            dist.all_reduce(largest, dist.ReduceOp.MAX, group=self.group)
-        return int(largest)
+            dist.all_reduce(total, operation, group=self.group)
+        return total
 
-    # Gradients
+    def average_gradients(self, parameters: Iterable[Tensor], weight: float) -> None:
+        """Replace gradients by their mean over all ranks, each weighted by its `weight`: the items it is a mean over.
 
-    def backward(self, loss: Tensor, parameters: Iterable[Tensor]) -> None:
-        """Backpropagate the sum of all ranks' losses."""
-        self.local_share(loss).backward()
-        self.all_reduce_gradients(parameters)
+        All gradients go in one message: one for each would take twice as long.
+        """
+        if self.size == 1:
+            return
+        parameters = list(parameters)
+        if not self.all_reduce_max(any(parameter.grad is not None for parameter in parameters)):
+            return
+        gradients = [torch.zeros_like(part) if part.grad is None else part.grad for part in parameters]
+        row = torch.cat([*(gradient.flatten() for gradient in gradients), gradients[0].new_ones(1)])
+        row = self.all_reduce(row * weight)
+        pieces = (row[:-1] / row[-1].clamp(min=1)).split([gradient.numel() for gradient in gradients])
+        for parameter, piece in zip(parameters, pieces, strict=True):
+            parameter.grad = piece.view_as(parameter)
 
-    def local_share(self, loss: Tensor) -> Tensor:
-        """Return what this rank adds to the sum over all ranks; if not sharded, all add the same part."""
-        return loss if self.sharded or self.size == 1 else loss / self.size
-
-    def all_reduce_gradients(self, parameters: Iterable[Tensor]) -> None:
-        """Replace each parameter's gradient by the sum over all ranks."""
-        held = [parameter for parameter in parameters if parameter.grad is not None]
-        totals = self.all_reduce([parameter.grad for parameter in held if parameter.grad is not None])
-        for parameter, total in zip(held, totals, strict=True):
-            parameter.grad = total
-
-    def all_reduce(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Return the sums of all ranks' tensors, sharded or not, in one message: one per tensor takes twice as long."""
-        if self.size == 1 or not tensors:
-            return tensors
-        row = torch.cat([tensor.flatten() for tensor in tensors])
-        with self.lost_peers_as_user_error():
-            dist.all_reduce(row, group=self.group)
-        pieces = row.split([tensor.numel() for tensor in tensors])
-        return [piece.view_as(tensor) for piece, tensor in zip(pieces, tensors, strict=True)]
+    def average_metrics(self, metrics: Mapping[str, Tensor | float]) -> dict[str, float]:
+        """Return the mean of every metric over the ranks that have it, as numbers."""
+        found: dict[str, list[float]] = {}
+        for own in self.gather({name: float(value) for name, value in metrics.items()}):
+            for name, value in own.items():
+                found.setdefault(name, []).append(value)
+        return {name: sum(values) / len(values) for name, values in found.items()}
 
     # Objects
 
@@ -266,6 +179,22 @@ def check_single_process() -> None:
 def several_were_started() -> bool:
     """Return whether torchrun started this process and others."""
     return dist.is_available() and dist.is_torchelastic_launched() and int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def optimizer_step(optimizer: torch.optim.Optimizer, loss: Tensor, n_items: int, max_norm: float = math.inf) -> Tensor:
+    """Take one step on a loss, a mean over `n_items`; return the gradient norm before it is clipped at `max_norm`."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    optimizer.zero_grad()
+    loss.backward()
+    world.average_gradients(parameters, n_items)
+    norm = nn.utils.clip_grad_norm_(parameters, max_norm)
+    optimizer.step()
+    return norm
+
+
+def seed_of_rank(seed: int) -> int:
+    """Return the seed of this rank's random streams; with one process, the run's seed."""
+    return seed + 1_000_003 * world.rank
 
 
 world = World()

@@ -11,7 +11,6 @@ import torch
 
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.options import option
-from pysimt_sac.core.statistics import share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -37,7 +36,6 @@ class ACOptions:
 class ActorCritic(Algorithm):
     """Actor-critic with a delayed actor."""
 
-    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, ACOptions)
 
     def __init__(self, setup: Setup) -> None:
@@ -55,16 +53,16 @@ class ActorCritic(Algorithm):
         actor, behaviour, options = self.actor, self.behaviour, self.critic_options
         stage = options.stage(epoch)
         self.delayed.polyak_update(self.options.actor_tau)
-        experience = self.collector.collect(behaviour, batch, 0.0, update)
+        experience = self.collector.collect(behaviour, batch, update)
 
         # Both policies at the visited states, without dropout, and the known rewards
-        hypotheses = experience.tokens_TB, experience.lengths_B.cpu(), *options.support_of_step
+        hypotheses = experience, *options.support_of_step
         with torch.no_grad(), behaviour.training_mode(dropout=False), actor.training_mode(dropout=False):
             delayed_policy = policy_at_steps(behaviour, behaviour.encode(batch), *hypotheses)
             policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)
         scored = self.collector, experience
-        known_N, known_NA = support_rewards(actor, *scored, policy, 0.0, options.known_reward)
-        _, delayed_NA = support_rewards(behaviour, *scored, delayed_policy, 0.0, options.known_reward)
+        known_N, known_NA = support_rewards(actor, *scored, policy, options.known_reward)
+        _, delayed_NA = support_rewards(behaviour, *scored, delayed_policy, options.known_reward)
 
         # Critic targets: q_t = r_t + sum_a p'(a) Q'(s_{t+1}, a)
         returns_N = monte_carlo_returns(experience, delayed_policy, options.gamma, alpha=0.0)
@@ -78,9 +76,9 @@ class ActorCritic(Algorithm):
         q_IN = known_N + self.critics.q_of_taken(readouts, policy.taken_N)
         penalty = self.options.spread_weight * losses.spread_penalty(future_INA[0], policy.support)
         critic_loss = losses.critic_loss(q_IN, target_N) + penalty
-        gradient_norm = self.critics.step(critic_loss, stage.critic_lr)
+        gradient_norm = self.critics.step(critic_loss, len(policy.steps), stage.critic_lr)
         self.critics.polyak_update(1.0 if stage.monte_carlo else None)
-        self.metrics |= {"critic_loss": share_of(critic_loss.detach()), "critic_gradient": gradient_norm}
+        self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
         self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
         # Actor loss, with dropout
@@ -90,7 +88,7 @@ class ActorCritic(Algorithm):
             encoded = actor.encode(batch)
             log_pi_NA = actor.policy_on(encoded, experience.tokens_TB, policy.steps.positions_N, policy.support)
             nll = actor.nll(encoded, experience.reference_RB)
-        self.metrics["mle_loss"] = share_of(nll.detach())
+        self.metrics["mle_loss"] = nll.detach()
         reinforcement = losses.actor_loss(log_pi_NA, known_NA + future_INA, alpha=0.0)
         terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}
         return ActorLoss(terms, len(policy.steps))

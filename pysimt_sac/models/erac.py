@@ -11,7 +11,6 @@ import torch
 
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.options import option
-from pysimt_sac.core.statistics import share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -37,7 +36,6 @@ class ERACOptions:
 class ERAC(Algorithm):
     """Entropy-regularised actor-critic."""
 
-    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, ERACOptions)
 
     def __init__(self, setup: Setup) -> None:
@@ -52,13 +50,13 @@ class ERAC(Algorithm):
         """Roll out the actor, update the critic, and return the actor loss."""
         actor, options, alpha = self.actor, self.critic_options, self.options.alpha
         stage = options.stage(epoch)
-        experience = self.collector.collect(actor, batch, alpha, update)
+        experience = self.collector.collect(actor, batch, update)
 
         # The policy at the visited states, without dropout, over its support; the known rewards
         with torch.no_grad(), actor.training_mode(dropout=False):
-            hypotheses = experience.tokens_TB, experience.lengths_B.cpu(), *options.support_of_step
+            hypotheses = experience, *options.support_of_step
             policy = policy_at_steps(actor, actor.encode(batch), *hypotheses)
-        known_N, known_NA = support_rewards(actor, self.collector, experience, policy, alpha, options.known_reward)
+        known_N, known_NA = support_rewards(actor, self.collector, experience, policy, options.known_reward)
 
         # Critic targets: r_t + sum_a pi(a) [Qbar(s_{t+1}, a) - alpha log pi(a)]
         returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)
@@ -72,9 +70,9 @@ class ERAC(Algorithm):
         q_IN = known_N + self.critics.q_of_taken(readouts, policy.taken_N)
         variance = self.options.variance_weight * losses.variance_penalty(future_INA[0], policy.support)
         critic_loss = 0.5 * losses.critic_loss(q_IN, target_N) + variance
-        gradient_norm = self.critics.step(critic_loss, stage.critic_lr)
+        gradient_norm = self.critics.step(critic_loss, len(policy.steps), stage.critic_lr)
         self.critics.polyak_update(1.0 if stage.monte_carlo else None)
-        self.metrics |= {"critic_loss": share_of(critic_loss.detach()), "critic_gradient": gradient_norm}
+        self.metrics |= {"critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
         self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
         # Actor loss, with dropout
@@ -84,7 +82,7 @@ class ERAC(Algorithm):
             encoded = actor.encode(batch)
             log_pi_NA = actor.policy_on(encoded, experience.tokens_TB, policy.steps.positions_N, policy.support)
             nll = actor.nll(encoded, experience.reference_RB)
-        self.metrics["mle_loss"] = share_of(nll.detach())
+        self.metrics["mle_loss"] = nll.detach()
         reinforcement = losses.actor_loss(log_pi_NA, known_NA + future_INA, alpha)
         terms = {"rl": self.common.lambda_rl * reinforcement, "mle": self.common.lambda_mle * nll}
         return ActorLoss(terms, len(policy.steps))

@@ -8,15 +8,12 @@ updates, until whole hypotheses are sampled. `lambda_mle` weights the first part
 """
 
 import dataclasses
-import math
 
 import torch
 from torch import Tensor
 
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.options import option
-from pysimt_sac.core.statistics import mean_of, share_of
-from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
@@ -39,7 +36,6 @@ class MIXEROptions:
 class MIXER(Algorithm):
     """Cross-entropy before a border, REINFORCE after it."""
 
-    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BaselineOptions, MIXEROptions)
 
     def __init__(self, setup: Setup) -> None:
@@ -57,8 +53,8 @@ class MIXER(Algorithm):
         reference_TB = batch[actor.target][1:]
         times_T1 = torch.arange(len(reference_TB), device=actor.device).unsqueeze(1)
         forced_TB = reference_TB.masked_fill(times_T1 >= borders_B, PAD)
-        experience = self.collector.collect(actor, batch, math.nan, update, forced_TB=forced_TB)
-        steps = Steps.of(experience.lengths_B.cpu(), actor.device)
+        experience = self.collector.collect(actor, batch, update, forced_TB=forced_TB)
+        steps = experience.steps
         with actor.training_mode(common.gradient_dropout):
             taken = actor.taken_words(actor.encode(batch), experience.tokens_TB, steps)
         returns_N = steps.of_sentences(experience.returns_B)
@@ -70,8 +66,8 @@ class MIXER(Algorithm):
             taken.log_p_N, taken.log_pi_N, returns_N - predicted_N, sampled_N, n_words
         )
         self.metrics |= return_metrics(experience.returns_B, taken.entropy_N)
-        self.metrics |= {"baseline": mean_of(predicted_N.detach()[sampled_N]), "baseline_loss": share_of(baseline_loss)}
-        self.metrics["sampled_steps"] = mean_of(sampled_N.float())
+        self.metrics |= {"baseline": predicted_N.detach()[sampled_N].mean(), "baseline_loss": baseline_loss}
+        self.metrics["sampled_steps"] = sampled_N.float().mean()
         terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * cross_entropy}
         return ActorLoss(terms, n_words)
 

@@ -6,15 +6,12 @@ maximises the expected return under this distribution. (The logged metrics of sa
 """
 
 import dataclasses
-import math
 
 import torch
 from torch import Tensor
 
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.options import option
-from pysimt_sac.core.statistics import ratio_of, share_of
-from pysimt_sac.core.steps import Steps
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -37,7 +34,6 @@ class MRTOptions:
 class MRT(Algorithm):
     """Minimum risk training over a set of candidates."""
 
-    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, MRTOptions)
 
     def __init__(self, setup: Setup) -> None:
@@ -55,10 +51,10 @@ class MRT(Algorithm):
             forced_TB = torch.zeros_like(reference_TB).repeat_interleave(n_candidates, 1)
             forced_TB[:, ::n_candidates] = reference_TB
         temperature = options.sampling_temperature
-        sampled = self.collector.collect(actor, batch, math.nan, update, n_candidates, forced_TB, temperature)
+        sampled = self.collector.collect(actor, batch, update, n_candidates, forced_TB, temperature)
         columns_C = unique_columns(sampled.tokens_TB, n_candidates).to(actor.device)
         candidates, sentences_C = sampled.select(columns_C), columns_C // n_candidates
-        steps = Steps.of(candidates.lengths_B.cpu(), actor.device)
+        steps = candidates.steps
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
@@ -68,9 +64,9 @@ class MRT(Algorithm):
         terms = {"rl": common.lambda_rl * risk}
         if nll is not None:
             terms["mle"] = common.lambda_mle * nll
-            self.metrics["mle_loss"] = share_of(nll.detach())
+            self.metrics["mle_loss"] = nll.detach()
         self.metrics |= return_metrics(returns_C, taken.entropy_N)
-        self.metrics["candidates"] = ratio_of(len(columns_C), batch.size)
+        self.metrics["candidates"] = len(columns_C) / batch.size
         return ActorLoss(terms, int((batch.lengths[actor.target] - 1).sum()))
 
 

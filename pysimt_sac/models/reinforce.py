@@ -10,16 +10,13 @@ baseline. None of the baselines biases the gradient, since none depends on the s
 """
 
 import dataclasses
-import math
 
 import torch
 from torch import Tensor
 
 from pysimt_sac.core.actor import TakenWords
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.options import option
-from pysimt_sac.core.statistics import mean_of, share_of
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
@@ -51,7 +48,6 @@ class REINFORCEOptions:
 class REINFORCE(Algorithm):
     """The policy gradient with a baseline."""
 
-    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BaselineOptions, REINFORCEOptions)
 
     def __init__(self, setup: Setup) -> None:
@@ -68,8 +64,8 @@ class REINFORCE(Algorithm):
         """Sample hypotheses and return the policy-gradient loss of their advantages."""
         actor, common, n_samples = self.actor, self.common, self.options.n_samples
         temperature = self.options.sampling_temperature
-        experience = self.collector.collect(actor, batch, math.nan, update, n_samples, temperature=temperature)
-        steps = Steps.of(experience.lengths_B.cpu(), actor.device)
+        experience = self.collector.collect(actor, batch, update, n_samples, temperature=temperature)
+        steps = experience.steps
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             nll = actor.nll(encoded, batch[actor.target]) if common.lambda_mle > 0 else None
@@ -80,11 +76,11 @@ class REINFORCE(Algorithm):
         n_words = int((batch.lengths[actor.target] - 1).sum())
         terms = {"rl": common.lambda_rl * losses.reinforce_loss(taken.log_pi_N, advantages_N, n_words * n_samples)}
         if self.options.entropy_weight:
-            terms["entropy"] = -self.options.entropy_weight * world.mean(taken.entropy_N)
+            terms["entropy"] = -self.options.entropy_weight * taken.entropy_N.mean()
         if nll is not None:
             terms["mle"] = common.lambda_mle * nll
-            self.metrics["mle_loss"] = share_of(nll.detach())
-        self.metrics |= {**return_metrics(returns_C, taken.entropy_N), "baseline": mean_of(baseline_N)}
+            self.metrics["mle_loss"] = nll.detach()
+        self.metrics |= {**return_metrics(returns_C, taken.entropy_N), "baseline": baseline_N.mean()}
         return ActorLoss(terms, n_words)
 
     def baseline(self, batch: Batch, returns_C: Tensor, taken: TakenWords, steps: Steps) -> Tensor:
@@ -93,7 +89,7 @@ class REINFORCE(Algorithm):
         if kind == "learned":
             predicted_N = self.learned(taken.states_NH)
             loss = self.learned.update(predicted_N, steps.of_sentences(returns_C))
-            self.metrics["baseline_loss"] = share_of(loss)
+            self.metrics["baseline_loss"] = loss
             return predicted_N.detach()
         if kind == "mean" and n_samples == 1:
             baseline_C = losses.leave_one_out_of_batch(returns_C)
@@ -109,4 +105,4 @@ class REINFORCE(Algorithm):
         """Decode the batch greedily and return the returns of the hypotheses."""
         encoded, rollout = self.collector.roll_out(self.actor, batch, generator=None)
         generator = self.collector.generator
-        return self.collector.score(self.actor, batch, encoded, rollout, math.nan, generator=generator).returns_B
+        return self.collector.score(self.actor, batch, encoded, rollout, generator=generator).returns_B

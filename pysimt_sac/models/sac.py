@@ -16,7 +16,6 @@ from torch import Tensor
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import option
-from pysimt_sac.core.statistics import share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -29,7 +28,6 @@ from pysimt_sac.rl.branching import (
 )
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import (
-    Clip,
     CriticEnsemble,
     TargetNetwork,
     critic_metrics,
@@ -57,9 +55,7 @@ class SACOptions:
     critic_weight: float | str = option(
         "auto", "w in Q = r + w f; `auto`: fitted on held-out branches; 1 without any", choices=("auto",), minimum=0
     )
-    target_clip: bool = option(False, "clip the critics' targets to what can still be earned")
     buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
-    updates_per_batch: int = option(1, "steps of the critics for every batch that is rolled out", minimum=1)
     critic_every: int = option(1, "in joint training, update the critics once every this many updates", minimum=1)
     kl_weight: float = option(0.0, "weight of the KL divergence from the pre-trained actor", minimum=0)
 
@@ -68,7 +64,6 @@ class SACOptions:
 class SAC(Algorithm):
     """Soft Actor-Critic over the words of a vocabulary."""
 
-    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, BranchOptions, SACOptions)
     defaults: ClassVar[dict[str, Any]] = {"branch_states": 0, "branch_path": "sample"}
 
@@ -88,14 +83,7 @@ class SAC(Algorithm):
         device, max_len = self.actor.device, self.common.rollout_max_len
         self.temperature = Temperature.build(options.alpha, options.target_entropy, options.alpha_lr, device)
         self.future_weight = FutureWeight(options.critic_weight, self.branch_options.branch_states > 0, device)
-        if self.temperature.learned and self.collector.rewarder.scale == "1/alpha":
-            hint = "use ref or a number: the replay buffer would mix rewards of different scales"
-            raise UserError("is not constant with alpha: auto", f"{setup.where} reward_scale", hint)
-        if options.target_clip and not self.critic_options.bootstraps:
-            hint = "leave it out, or set critic_target: td"
-            raise UserError("only affects bootstrapped targets", f"{setup.where} target_clip", hint)
-        self.clip = Clip(self.collector.rewarder.bounds, max_len) if options.target_clip else None
-        self.replay = ReplayBuffer(options.buffer_size, setup.seed)
+        self.replay: ReplayBuffer = ReplayBuffer(options.buffer_size, setup.seed)
         self.parts = {"collector": self.collector, "critics": self.critics, "replay": self.replay}
         self.parts |= {"temperature": self.temperature, "future_weight": self.future_weight}
         if options.kl_weight:
@@ -111,74 +99,79 @@ class SAC(Algorithm):
         actor, options, critics, alpha = self.actor, self.critic_options, self.critics, self.temperature.alpha
         stage = options.stage(epoch)
         critics_learn = not stage.trains_actor or update % self.options.critic_every == 0
-        branching = self.branch_options, float(alpha), update, options.known_reward
+        branching = self.branch_options, update, options.known_reward
         self.replay.add(collect_experience(actor, batch, self.collector, *branching))
+        experience = self.replay.sample().to(actor.device)
+
+        # The policy at the visited states, without dropout, over its support; the known rewards
         needs_current = self.temperature.learned or not stage.monte_carlo
-        for repetition in range(self.options.updates_per_batch):
-            is_last = repetition == self.options.updates_per_batch - 1
-            experience = self.replay.sample().to(actor.device)
+        support = options.support_of_step
+        experience, policy = policy_on_experience(actor, self.collector, experience, *support, needs_current)
+        known_N, known_NA = known_rewards(experience, policy.steps, options.known_reward)
+        held_out_B = self.future_weight.held_out(experience.source_SB)
 
-            # The policy at the visited states, without dropout, over its support; the known rewards
-            support = options.support_of_step
-            experience, policy = policy_on_experience(actor, self.collector, experience, *support, needs_current)
-            known_N, known_NA = known_rewards(experience, policy.steps, options.known_reward)
-            held_out_B = self.future_weight.held_out(experience.source_SB)
+        # Critic targets: Monte Carlo returns, or r + gamma V(s') (Eq. 7 and 8)
+        returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)
+        target_N = returns_N
+        if not stage.monte_carlo:
+            target_N = critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA)
 
-            # Critic targets: Monte Carlo returns, or r + gamma V(s') (Eq. 7 and 8)
-            returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)
-            target_N = returns_N
-            if not stage.monte_carlo:
-                target_N = critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA, self.clip)
+        # Critic loss (Eq. 9); one forward pass, before the critic step, serves both critic and actor loss
+        with torch.set_grad_enabled(critics_learn):
+            readouts = critics.readouts(experience, policy.steps)
+        q_IN = known_N + critics.q_of_taken(readouts, policy.taken_N)
+        with torch.no_grad():
+            future_INA = critics.q_of_actions(readouts, policy.support)
+        learns_N = ~policy.steps.of_sentences(held_out_B)
+        branches = experience.branches
+        if stage.target == "branch" and branches is not None:
+            learns_N = learns_N & branches.mask_N(policy.steps)
+        critic_loss = losses.critic_loss(q_IN[:, learns_N], target_N[learns_N])
+        q_INA = known_NA + self.future_weight.value * future_INA
+        if branches is not None:
+            rows_M, held_out_M = branches.rows_M(policy.steps), held_out_B[branches.sentences_M]
+            predicted_IMK = critics.q_of_words(readouts, rows_M, branches.tokens_MK)
+            realised_MK = branches.futures_MK(options.known_reward)
+            ranked = predicted_IMK[:, ~held_out_M], realised_MK[~held_out_M], branches.valid_MK[~held_out_M]
+            critic_loss = critic_loss + losses.within_state_loss(*ranked)
+            held_out = predicted_IMK[:, held_out_M], realised_MK[held_out_M], branches.valid_MK[held_out_M]
+            self.future_weight.update(*held_out)
+            q_INA = q_INA.index_copy(1, rows_M, branches.returns_MK.expand(len(q_INA), -1, -1))
+            self.metrics |= branch_metrics(branches)
+        if critics_learn:
+            self.metrics["critic_gradient"] = critics.step(critic_loss, len(policy.steps), stage.critic_lr)
+        self.metrics["critic_loss"] = critic_loss.detach()
+        self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
-            # Critic loss (Eq. 9); one forward pass, before the critic step, serves both critic and actor loss
-            with torch.set_grad_enabled(critics_learn):
-                readouts = critics.readouts(experience, policy.steps)
-            q_IN = known_N + critics.q_of_taken(readouts, policy.taken_N)
-            with torch.no_grad():
-                q_INA = known_NA + self.future_weight.value * critics.q_of_actions(readouts, policy.support)
-            learns_N = ~policy.steps.of_sentences(held_out_B)
-            if stage.target == "branch" and experience.branches is not None:
-                learns_N = learns_N & experience.branches.mask_N(policy.steps)
-            critic_loss = losses.critic_loss(q_IN[:, learns_N], target_N[learns_N])
-            if experience.branches is not None:
-                learning = experience.branches, policy.steps, readouts, held_out_B, options.known_reward
-                critic_loss = critic_loss + critics.branch_loss(self.future_weight, *learning)
-                experience.branches.overwrite(q_INA, policy.steps)
-                self.metrics |= branch_metrics(experience.branches)
-            if critics_learn:
-                self.metrics["critic_gradient"] = critics.step(critic_loss, stage.critic_lr)
-            self.metrics["critic_loss"] = share_of(critic_loss.detach())
-            self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
+        # Target networks; without bootstrapping they need not lag behind
+        critics.polyak_update(1.0 if stage.monte_carlo else None)
 
-            # Target networks; without bootstrapping they need not lag behind
-            critics.polyak_update(1.0 if stage.monte_carlo else None)
-
-            # Actor loss (Eq. 10), with dropout, and temperature
-            terms: dict[str, Tensor] = {}
-            if not stage.trains_actor:
-                self.temperature.observe(policy.log_pi_NA)
-            elif is_last:
-                terms = self.actor_terms(experience, policy, q_INA)
-                self.temperature.update(policy.log_pi_NA)
+        # Actor loss (Eq. 10), with dropout, and temperature
+        terms: dict[str, Tensor] = {}
+        if stage.trains_actor:
+            terms = self.actor_terms(experience, policy, q_INA)
+            self.temperature.update(policy.log_pi_NA)
+        else:
+            self.temperature.observe(policy.log_pi_NA)
         self.metrics |= {"alpha": alpha, "critic_weight": self.future_weight.value}
         return ActorLoss(terms, len(policy.steps))
 
     def actor_terms(self, experience: Experience, policy: PolicyAtSteps, q_INA: Tensor) -> dict[str, Tensor]:
         """Return the terms of the actor loss; with recorded choices, only over states with more than one."""
-        actor, common, batch = self.actor, self.common, experience.batch(self.actor.source, self.actor.target)
+        actor, common, batch = self.actor, self.common, experience.batch
         rows_N, support = policy.states(undecided=experience.choices is not None)
         states = experience.tokens_TB, policy.steps.positions_N[rows_N], support
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             log_pi_NA, nll = actor.policy_on(encoded, *states), actor.nll(encoded, experience.reference_RB)
-        self.metrics["mle_loss"] = share_of(nll.detach())
+        self.metrics["mle_loss"] = nll.detach()
         reinforcement = losses.actor_loss(log_pi_NA, q_INA[:, rows_N], self.temperature.alpha)
         terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}
         if self.options.kl_weight:
             with torch.no_grad():
                 log_pi_0_NA = self.pretrained.policy_on(self.pretrained.encode(batch), *states)
             kl = losses.kl_divergence(log_pi_NA, log_pi_0_NA)
-            self.metrics["kl"] = share_of(kl.detach())
+            self.metrics["kl"] = kl.detach()
             terms["kl"] = self.options.kl_weight * kl
         return terms
 
@@ -190,7 +183,3 @@ class SAC(Algorithm):
         """Run the gate on the critics before the actor starts to learn from them."""
         weight = float(self.future_weight.value)
         return gate_lines(self.setup, self.collector, self.critics, stage, float(self.temperature.alpha), weight)
-
-    def report(self, update: int) -> dict[str, float]:
-        """Return the metrics of the rollouts, of the last update, and of the replay buffer."""
-        return {**super().report(update), **self.replay.metrics(update)}

@@ -17,11 +17,9 @@ from torch import Tensor
 
 from pysimt_sac.core.actor import Encoded
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import option
 from pysimt_sac.core.policy import Support, entropy
-from pysimt_sac.core.statistics import Figure, mean_of, share_of
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
@@ -52,7 +50,6 @@ class SACUnsupOptions:
 class SACUnsup(Algorithm):
     """Soft Actor-Critic with an oracle for Q and a discriminator for the reward."""
 
-    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, SACUnsupOptions)
     defaults: ClassVar[dict[str, Any]] = {"reward": "unsup", "reward_scale": 1.0}
 
@@ -66,7 +63,7 @@ class SACUnsup(Algorithm):
         if self.options.oracle == "gold":
             self.check_rewards(setup)
         self.discriminator = self.collector.rewarder.parts["unsup"]
-        self.replay = ReplayBuffer(self.options.buffer_size, setup.seed)
+        self.replay: ReplayBuffer = ReplayBuffer(self.options.buffer_size, setup.seed)
         self.updates_without_actor = self.options.discriminator_warmup
         self.parts = {"collector": self.collector, "replay": self.replay}
 
@@ -80,10 +77,10 @@ class SACUnsup(Algorithm):
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Store a rollout; on replayed experience, update the discriminator and return the actor loss."""
         actor, common = self.actor, self.common
-        self.replay.add(self.collector.collect(actor, batch, self.options.alpha, update))
+        self.replay.add(self.collector.collect(actor, batch, update))
         experience = self.replay.sample().to(actor.device)
-        steps = Steps.of(experience.lengths_B.cpu(), actor.device)
-        pairs = experience.batch(actor.source, actor.target)
+        steps = experience.steps
+        pairs = experience.batch
         with actor.training_mode(dropout=False), torch.no_grad():
             evaluated = actor.encode(pairs)
         experience = self.collector.rescore(actor, evaluated, experience)
@@ -98,7 +95,7 @@ class SACUnsup(Algorithm):
                 n_words = int((pairs.lengths[actor.target] - 1).sum())
                 reinforcement = self.return_loss(experience, encoded, steps, n_words)
             nll = actor.nll(encoded, experience.reference_RB)
-        self.metrics["mle_loss"] = share_of(nll.detach())
+        self.metrics["mle_loss"] = nll.detach()
         return ActorLoss({"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}, len(steps))
 
     def oracle_loss(self, experience: Experience, evaluated: Encoded, encoded: Encoded, steps: Steps) -> Tensor:
@@ -130,14 +127,10 @@ class SACUnsup(Algorithm):
         rewards_N, entropy_N = steps.flatten(experience.rewards_TB), entropy(log_pi_NV)
         returns_N = losses.soft_returns(rewards_N, entropy_N.detach(), steps, self.options.oracle_gamma, alpha=0.0)
         advantages_N = returns_N - mean_of_others(returns_N, steps)
-        self.metrics |= {"return": mean_of(returns_N), "entropy": mean_of(entropy_N.detach())}
+        self.metrics |= {"return": returns_N.mean(), "entropy": entropy_N.detach().mean()}
         log_pi_N = log_pi_NV.gather(1, taken_N1).squeeze(1)
-        bonus = self.options.alpha * world.mean(entropy_N)
+        bonus = self.options.alpha * entropy_N.mean()
         return losses.reinforce_loss(log_pi_N, advantages_N, n_words) - bonus
-
-    def report(self, update: int) -> dict[str, float]:
-        """Return the metrics of the rollouts, of the last update, and of the replay buffer."""
-        return {**super().report(update), **self.replay.metrics(update)}
 
 
 def reference_words(experience: Experience) -> Tensor:
@@ -166,22 +159,22 @@ def oracle_q(support: Support, reference_N: Tensor, aligned_N: Tensor, certainty
 
 
 @torch.no_grad()
-def oracle_metrics(log_pi_NK: Tensor, q_NK: Tensor, support: Support) -> dict[str, Figure]:
+def oracle_metrics(log_pi_NK: Tensor, q_NK: Tensor, support: Support) -> dict[str, Tensor | float]:
     """Summarise policy and Q over the support; with a `q_spread` of 0, the reward would not reach the actor."""
     missing_NK = ~support.valid_NK
     spread_N = q_NK.masked_fill(missing_NK, -torch.inf).amax(1) - q_NK.masked_fill(missing_NK, torch.inf).amin(1)
     return {
-        "entropy": mean_of(entropy(log_pi_NK)),
-        "max_probability": mean_of(log_pi_NK.exp().amax(-1)),
-        "support_size": mean_of(support.valid_NK.sum(1).float()),
-        "q_spread": mean_of(spread_N),
+        "entropy": entropy(log_pi_NK).mean(),
+        "max_probability": log_pi_NK.exp().amax(-1).mean(),
+        "support_size": support.valid_NK.sum(1).float().mean(),
+        "q_spread": spread_N.mean(),
     }
 
 
 def mean_of_others(returns_N: Tensor, steps: Steps) -> Tensor:
     """Return b_t, the mean return at step t of the other sentences that have one; 0 if there are none."""
-    longest = world.global_max(steps.shape[0])
-    sums_T = world.global_sum(returns_N.new_zeros(longest).index_add(0, steps.times_N, returns_N))
-    counts_T = world.global_sum(returns_N.new_zeros(longest).index_add(0, steps.times_N, torch.ones_like(returns_N)))
+    zeros_T = returns_N.new_zeros(steps.shape[0])
+    sums_T = zeros_T.index_add(0, steps.times_N, returns_N)
+    counts_T = zeros_T.index_add(0, steps.times_N, torch.ones_like(returns_N))
     others_N = counts_T[steps.times_N] - 1
     return (sums_T[steps.times_N] - returns_N) / others_N.clamp(min=1) * (others_N > 0)

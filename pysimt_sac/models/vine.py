@@ -5,13 +5,11 @@ the hypothesis; the returns of these continuations are Q(s, a) (the vine of TRPO
 maximises sum_a pi(a|s) [Q(s,a) - V(s)] over the words of each branched state, plus the likelihood of the references.
 """
 
-import math
 from typing import ClassVar
 
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.policy import entropy
-from pysimt_sac.core.statistics import mean_of, share_of
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -24,7 +22,6 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 class Vine(Algorithm):
     """All-action policy gradient on branched rollouts."""
 
-    distributed = True
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BranchOptions)
     defaults: ClassVar[dict[str, object]] = {"lambda_mle": 1.0, "reward": "gleu"}
 
@@ -40,18 +37,17 @@ class Vine(Algorithm):
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
         """Roll out and branch the path, and return the all-action policy-gradient loss of the branches."""
         actor, common = self.actor, self.common
-        experience = collect_branched(actor, batch, self.collector, self.options, math.nan, update)
+        experience = collect_branched(actor, batch, self.collector, self.options, update)
         branches = experience.branches
         assert branches is not None
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)
             nll = actor.nll(encoded, batch[actor.target])
-            positions_M = branches.positions_M(batch.size)
-            branched = positions_M, branches.support, branches.order_M
-            log_pi_MK = actor.policy_on(encoded, experience.tokens_TB, *branched)
+            states = experience.tokens_TB, branches.positions_M(batch.size), branches.support
+            log_pi_MK = actor.policy_on(encoded, *states)
         reinforcement = losses.all_action_loss(log_pi_MK, branches.returns_MK)
-        self.metrics |= {"mle_loss": share_of(nll.detach()), **branch_metrics(branches)}
+        self.metrics |= {"mle_loss": nll.detach(), **branch_metrics(branches)}
         if len(log_pi_MK):
-            self.metrics["entropy"] = mean_of(entropy(log_pi_MK.detach()))
+            self.metrics["entropy"] = entropy(log_pi_MK.detach()).mean()
         terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}
         return ActorLoss(terms, int((batch.lengths[actor.target] - 1).sum()))

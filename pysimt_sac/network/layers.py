@@ -14,11 +14,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pysimt_sac.core.actor import Encoded
-from pysimt_sac.core.distributed import world
-from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.sections import ModelOptions
 from pysimt_sac.core.vocabulary import PAD
-from pysimt_sac.network.output import Dropout, dropout
+from pysimt_sac.network.output import Dropout
 from pysimt_sac.network.recurrence import ConditionalGRU, DecoderWeights, in_float32, run_gru_layer
 
 MASKED = -1e8  # the attention score of a padded position, as in pysimt
@@ -117,18 +115,10 @@ class RecurrentEncoder(LowerPrecision, nn.Module):
         states_SBC = inputs_SBE
         for layer in range(self.enc.num_layers):
             if layer:
-                states_SBC = dropout(states_SBC, self.enc.dropout) if self.training else states_SBC
+                states_SBC = F.dropout(states_SBC, self.enc.dropout, self.training)
             weights = self.enc.all_weights[layer * directions : (layer + 1) * directions]
             states_SBC = run_gru_layer(states_SBC, weights, reverse)
         return states_SBC
-
-
-def check_shardable_dropout(options: ModelOptions, device: torch.device, where: object) -> None:
-    """Refuse the dropout that torch draws inside a layer: several processes cannot draw it together."""
-    own_layer = options.enc_type == "gru" and device.type == "cpu"
-    if options.n_encoders > 1 and options.dropout_enc > 0 and not own_layer:
-        what = f"is not supported for {options.enc_type} on {device.type} with several processes"
-        raise UserError(what, f"{where} [model] dropout_enc", "set it to 0, or train with one process")
 
 
 def reversal(lengths_B: Tensor, longest: int) -> Callable[[Tensor], Tensor]:
@@ -257,24 +247,19 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
             contexts.append(context_B1H)
         return torch.stack(states).squeeze(2), torch.stack(contexts).squeeze(2)
 
-    def readout(self, h_NH: Tensor, emb_NE: Tensor, context_NH: Tensor, order_N: Tensor | None = None) -> Tensor:
+    def readout(self, h_NH: Tensor, emb_NE: Tensor, context_NH: Tensor) -> Tensor:
         """Return the output layer's input: tanh(W h), or tanh(W [h; emb; context]) if `deep`; dropout applied."""
         merged = torch.cat((h_NH, emb_NE, context_NH), dim=-1) if self.deep else h_NH
-        return self.do_out(self.hid2out(merged), order_N)  # type: ignore[no-any-return]
+        return self.do_out(self.hid2out(merged))  # type: ignore[no-any-return]
 
-    def readouts(self, states: Encoded, ids_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None) -> Tensor:
-        """Return the output layer's input (N, E) after some positions of known sequences, flattened (T, B).
-
-        order_N: what positions are sorted by, if not by time; see `World.global_rows`.
-        """
-        if order_N is None and world.sharded:
-            order_N = positions_N // ids_TB.size(1)
+    def readouts(self, states: Encoded, ids_TB: Tensor, positions_N: Tensor) -> Tensor:
+        """Return the output layer's input (N, E) after some positions of known sequences, flattened (T, B)."""
         with self.autocast(ids_TB.device):
             emb_TBE = self.get_emb(ids_TB)
             h_TBH, context_TBH = self.unroll(self.project_source(states), emb_TBE)
             parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
             h_NH, emb_NE, context_NH = parts
-            return self.readout(h_NH, emb_NE, context_NH, order_N).to(self.emb.weight.dtype)
+            return self.readout(h_NH, emb_NE, context_NH).to(self.emb.weight.dtype)
 
     # Called by pysimt's models, loops and searches
 

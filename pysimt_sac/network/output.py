@@ -1,15 +1,13 @@
 """The output layer, in full or in part, and dropout: the largest costs of an update outside the recurrence."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-
-from pysimt_sac.core.distributed import world
 
 CHUNK = 256  # positions at a time: their logits over a usual vocabulary fit into the CPU's cache
 
@@ -169,15 +167,10 @@ class Dropout(nn.Dropout):
     The probability is therefore a multiple of 1/65,536.
     """
 
-    def forward(self, input: Tensor, order_N: Tensor | None = None) -> Tensor:
-        """Zero each value with probability p, and scale up the others.
-
-        order_N: what the rows of a sharded batch are sorted by (`World.global_rows`).
-        """
+    def forward(self, input: Tensor) -> Tensor:
+        """Zero each value with probability p, and scale up the others."""
         if not self.training or self.p == 0:
             return input
-        if world.sharded:
-            return input * (rows_of_whole(self.keep_mask, input, order_N) / (1 - self.p))
         if input.is_cuda:
             return super().forward(input)
         return input * (self.keep_mask(input.shape) / (1 - self.p))
@@ -187,16 +180,3 @@ class Dropout(nn.Dropout):
         size = math.prod(shape)
         numbers = torch.empty((size + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         return numbers.view(torch.int16)[:size].view(shape) >= min(round(self.p * 2**16), 2**16 - 1) - 2**15
-
-
-def dropout(input: Tensor, p: float) -> Tensor:
-    """Apply torch's dropout to (T, B, E)."""
-    if not (world.sharded and p):
-        return nn.functional.dropout(input, p)
-    return input * (rows_of_whole(lambda shape: torch.empty(shape).bernoulli_(1 - p), input, None) / (1 - p))
-
-
-def rows_of_whole(make: Callable[[Sequence[int]], Tensor], like: Tensor, order_N: Tensor | None) -> Tensor:
-    """Draw random numbers for the global batch; return this rank's rows, (N, E) or (T, B, E)."""
-    places_N, total = world.global_rows_of_batch(len(like)) if order_N is None else world.global_rows(order_N)
-    return make((total, like.size(-1))).index_select(0, places_N).view(like.shape).to(like.device)

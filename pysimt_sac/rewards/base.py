@@ -30,9 +30,8 @@ With `reward_unit: word`, hypotheses and references are lists of whole words, an
 know how these map to the steps of the model (`units.py`). A reward that uses the model's own tensors sets
 `counts_pieces = True` and always gets pieces.
 
-A function or a class may have `bounds`, the minimum and maximum of its potentials, including R_0; without them it is
-unbounded. Algorithms that need the rewards of words that were not taken (`Rewarder.next_rewards`) call it with the
-resulting hypotheses; subclasses of `incremental.IncrementalReward` compute them much faster.
+Algorithms that need the rewards of words that were not taken (`Rewarder.next_rewards`) call it with the resulting
+hypotheses; subclasses of `incremental.IncrementalReward` compute them much faster.
 """
 
 import dataclasses
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-Bounds = tuple[float, float]
-UNBOUNDED: Bounds = (-math.inf, math.inf)
 UNKNOWN_WORD = SPECIAL_TOKENS[UNK]
 
 
@@ -67,9 +64,8 @@ class RewardOptions(NamesParts):
     reward_modules: tuple[str, ...] = option((), "Python files that register rewards of your own")
     reward_scale: float | str = option(
         "ref",
-        "what rewards are multiplied by: the reference's length, the inverse of alpha, or a number; with `1/alpha`, "
-        "since alpha stays in the losses, the temperature is alpha squared in units of the score",
-        choices=("ref", "1/alpha"),
+        "what rewards are multiplied by: the reference's length, or a number",
+        choices=("ref",),
         above=0,
     )
     reward_unit: str = option(

@@ -16,7 +16,6 @@ penalised at once. Otherwise the whole penalty would fall on `<eos>`, and it wou
 """
 
 import dataclasses
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,7 +28,6 @@ from pysimt_sac.rewards.ngrams import NgramMatches, count_ngrams
 LONGEST = 4  # BLEU uses n-grams of one to four words
 ORDERS = np.arange(1.0, LONGEST + 1)
 SMOOTHING = np.array([0.0, 1.0, 1.0, 1.0])  # add-1, except for unigrams
-NEGLIGIBLE_PENALTY = 0.001  # per word; it takes potentials at most slightly below 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +73,6 @@ class BleuReward(IncrementalReward):
         self.shaping = options.shaping
         self.length_penalty = options.length_penalty
         self.penalise_every_step = options.length_penalty_at == "step"
-        self.bounds = (0.0 if options.length_penalty <= NEGLIGIBLE_PENALTY else -math.inf, 1.0)
 
     def statistics(self, reference: Sequence[str]) -> WordMatches:
         """Return the matches and lengths of the empty prefix."""

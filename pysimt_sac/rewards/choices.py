@@ -19,16 +19,13 @@ class ChoiceCounts:
 
     def add(self, source_SB: Tensor, columns_N: Tensor, tokens_N: Tensor, z_N: Tensor) -> None:
         """Count words and their labels, each for the source in its column of the batch."""
-        self.add_keys(self.keys(source_SB, columns_N, tokens_N), z_N.tolist())
-
-    def add_keys(self, keys: list[int], labels: list[int]) -> None:
-        """Count pairs by their keys."""
+        keys, labels = self.keys(source_SB, columns_N, tokens_N), z_N.cpu().numpy().astype(np.int64)
         self.sources.update(key // WORDS for key in keys)
         places = np.array([self.rows.setdefault(key, len(self.rows)) for key in keys], dtype=np.int64)
         if len(self.rows) > len(self.counts):
             more = np.zeros((len(self.rows), self.counts.shape[1]), dtype=np.int32)
             self.counts = np.concatenate((self.counts, more))
-        np.add.at(self.counts.reshape(-1), places * self.counts.shape[1] + np.array(labels, dtype=np.int64), 1)
+        np.add.at(self.counts.reshape(-1), places * self.counts.shape[1] + labels, 1)
 
     def of(self, source_SB: Tensor, columns_N: Tensor, tokens_N: Tensor) -> Tensor:
         """Return the label counts (N, K); zero for pairs that were never chosen."""

@@ -48,8 +48,6 @@ class CharacterMatches(PrefixStatistics):
 class ChrfReward(IncrementalReward):
     """Potentials of sentence chrF; see the module docstring."""
 
-    bounds = (0.0, 1.0)
-
     def statistics(self, reference: Sequence[str]) -> CharacterMatches:
         """Return the matches and lengths of the empty prefix."""
         return CharacterMatches(reference)

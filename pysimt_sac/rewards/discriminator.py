@@ -16,10 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.core.distributed import world
+from pysimt_sac.core.distributed import optimizer_step
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import option
-from pysimt_sac.core.statistics import Figure, Statistic, mean_of
 from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.rewards.base import Floats, RolloutTensors, Translations, reward
 from pysimt_sac.rewards.choices import ChoiceCounts
@@ -73,7 +72,6 @@ class UnsupervisedReward:
 
     options_class = UnsupervisedOptions
     counts_pieces = True  # every piece has its own label, whatever the `reward_unit`
-    distributed = True
 
     def __init__(self, options: UnsupervisedOptions) -> None:
         self.options, self.n_labels = options, options.n_labels
@@ -96,16 +94,9 @@ class UnsupervisedReward:
         assert tensors.z_TB is not None
         real_TB = tensors.tokens_TB[1:].ne(PAD)
         tokens_N, z_N = tensors.tokens_TB[1:][real_TB], tensors.z_TB[real_TB]
-        if not world.sharded:
-            self.choices.add(tensors.source_SB, sentences(real_TB), tokens_N, z_N)
-            return
-        # Every rank counts the choices of all ranks, in the same order as a single process.
-        keys = self.choices.keys(tensors.source_SB, sentences(real_TB), tokens_N)
-        parts = world.gather(list(zip(real_TB.nonzero()[:, 0].tolist(), keys, z_N.tolist(), strict=True)))
-        found = sorted((choice for part in parts for choice in part), key=lambda choice: choice[0])
-        self.choices.add_keys([key for _, key, _ in found], [label for _, _, label in found])
+        self.choices.add(tensors.source_SB, sentences(real_TB), tokens_N, z_N)
 
-    def learn(self, translations: Translations) -> dict[str, Figure]:
+    def learn(self, translations: Translations) -> dict[str, float]:
         """Take one step towards the stored labels; return accuracy, and rewards by rarity of the choice."""
         tensors = labelled_tensors(translations)
         real_TB = tensors.tokens_TB[1:].ne(PAD)
@@ -113,13 +104,8 @@ class UnsupervisedReward:
         z_N = tensors.z_TB[real_TB]
         if self.options.discriminator == "network":
             loss = nn.functional.nll_loss(self.log_q_of_taken(tensors, learning=True), z_N)
-            if world.sharded:
-                loss = loss * (len(z_N) / world.global_count(len(z_N)))
-            self.optimizer.zero_grad()
-            assert self.network is not None
-            world.backward(loss, self.network.parameters())
-            self.optimizer.step()
-        return self.figures(tensors, real_TB, z_N)
+            optimizer_step(self.optimizer, loss, len(z_N))
+        return self.metrics(tensors, real_TB, z_N)
 
     # For the oracle of `models.sac_unsup`
 
@@ -162,18 +148,18 @@ class UnsupervisedReward:
             self.saved = None
 
     @torch.no_grad()
-    def figures(self, tensors: RolloutTensors, real_TB: Tensor, z_N: Tensor) -> dict[str, Figure]:
+    def metrics(self, tensors: RolloutTensors, real_TB: Tensor, z_N: Tensor) -> dict[str, float]:
         """Return the accuracy of the labels (chance: 1/K), and the mean reward by rarity of the choice."""
         log_q_NK, tokens_N = self.log_q_of_taken(tensors), tensors.tokens_TB[1:][real_TB]
         rewards_N = label_reward(log_q_NK, z_N)
         seen_N = self.choices.seen(tensors.source_SB, sentences(real_TB), tokens_N)
-        found = {"accuracy": plain_mean((log_q_NK.argmax(1) == z_N).float()), "mean": plain_mean(rewards_N)}
+        found = {"accuracy": float((log_q_NK.argmax(1) == z_N).float().mean()), "mean": float(rewards_N.mean())}
         found["words_per_source"] = self.choices.words_per_source
         for bins, values_N, kind in ((SEEN, seen_N, "seen"), (RANKS, tokens_N, "rank")):
             for name, (low, high) in bins.items():
                 chosen_N = (values_N >= low) & (values_N <= high if kind == "seen" else values_N < high)
                 if bool(chosen_N.any()):
-                    found[f"{kind}_{name}"] = plain_mean(rewards_N[chosen_N])
+                    found[f"{kind}_{name}"] = float(rewards_N[chosen_N].mean())
         return found
 
     def state_dict(self) -> dict[str, Any]:
@@ -189,12 +175,6 @@ class UnsupervisedReward:
         """Restore the state."""
         self.choices.load_state_dict(state["choices"])
         self.network, self.saved = None, state.get("network")
-
-
-def plain_mean(values: Tensor) -> Figure:
-    """Return a mean as a number, or this rank's share of it."""
-    mean = mean_of(values)
-    return mean if isinstance(mean, Statistic) else float(mean)
 
 
 def sentences(real_TB: Tensor) -> Tensor:

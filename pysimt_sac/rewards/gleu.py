@@ -19,8 +19,6 @@ from pysimt_sac.rewards.incremental import Flags, IncrementalReward
 class GleuReward(IncrementalReward):
     """Potentials of sentence GLEU; see the module docstring."""
 
-    bounds = (0.0, 1.0)
-
     def statistics(self, reference: Sequence[str]) -> WordMatches:
         """Return the matches and lengths of the empty prefix."""
         return WordMatches(reference)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pysimt_sac.core.options import option
-from pysimt_sac.rewards.base import UNBOUNDED, Bounds, Floats, Translations
+from pysimt_sac.rewards.base import Floats, Translations
 from pysimt_sac.rewards.lookahead import Lookahead
 from pysimt_sac.rewards.units import Prefix
 
@@ -51,12 +51,11 @@ class PrefixStatistics(ABC):
 class IncrementalReward(ABC):
     """A reward whose potentials are computed from `PrefixStatistics`.
 
-    final_only: nothing is earned before the last step. bounds: the minimum and maximum of a potential.
+    final_only: nothing is earned before the last step.
     """
 
     options_class: ClassVar[type] = ShapingOptions
     final_only = False
-    bounds: Bounds = UNBOUNDED
 
     def __init__(self, options: ShapingOptions) -> None:
         self.final_only = options.shaping == "final"

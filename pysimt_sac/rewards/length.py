@@ -3,7 +3,6 @@
 A word beyond the reference's length costs 1/L at its own step; missing words can only be penalised at the end.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,7 +35,6 @@ class LengthReward(IncrementalReward):
     """-max(0, t - L) / L before the end, -abs(|y| - L) / L at the end, whatever the `shaping`."""
 
     options_class = RewardOptions
-    bounds = (-math.inf, 0.0)
 
     def __init__(self, options: RewardOptions) -> None:
         pass

@@ -4,7 +4,6 @@
 """
 
 import dataclasses
-import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -14,10 +13,7 @@ import numpy as np
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.core.registry import REWARDS, load_plugin_modules
-from pysimt_sac.core.statistics import Figure
 from pysimt_sac.rewards.base import (
-    UNBOUNDED,
-    Bounds,
     Floats,
     ReadOptions,
     RewardOptions,
@@ -63,24 +59,22 @@ class Rewarder:
                 declared = declared(read(options_class_of(declared)))
             self.parts[name] = declared
 
-    def __call__(self, translations: Translations, alpha: float = math.nan) -> Rewards:
-        """Compute the rewards of a batch; alpha: the current temperature, only needed for the scale `1/alpha`."""
+    def __call__(self, translations: Translations) -> Rewards:
+        """Compute the rewards of a batch."""
         potentials = self.potentials(translations, self.parts)
         mixed_TB = self.mix(potentials)
-        scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
+        scale_B = self.scales(translations)
         learned_TB = self.mix({name: potentials[name] for name in self.learners}) if self.learners else None
         return Rewards(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()}, learned_TB)
 
-    def next_rewards(
-        self, translations: Translations, candidates_TBK: Any, limits_B: Any, alpha: float = math.nan
-    ) -> Floats:
+    def next_rewards(self, translations: Translations, candidates_TBK: Any, limits_B: Any) -> Floats:
         """Return r(s,a) for K next words of every state of a batch, (T, B, K): exactly what taking each would earn.
 
         The state of step t is the first t - 1 words of a hypothesis; r = c (R(state + word) - R(state)). `<eos>` ends
         the hypothesis, and R is then its score; so does any other word at the last allowed step, by truncation.
 
         candidates_TBK: ids; `<pad>`, `<bos>` and entries after the end of a hypothesis are no candidates, and get 0.
-        limits_B: maximum number of steps of each sentence. alpha: as in `__call__`.
+        limits_B: maximum number of steps of each sentence.
         """
         self.check_no_learners()
         candidates = Candidates.of(translations, candidates_TBK, limits_B)
@@ -93,10 +87,10 @@ class Rewarder:
             else:
                 part_TBK = growth_by_calling(partial(self.potentials_of, name), candidates)
             growth_TBK += weight * part_TBK
-        scale_B = scales(self.scale, self.unit.whole(translations.references), alpha)
+        scale_B = self.scales(translations)
         return np.asarray(scale_B[:, None] * growth_TBK)
 
-    def scores(self, translations: Translations, alpha: float = math.nan) -> tuple[Floats, Floats]:
+    def scores(self, translations: Translations) -> tuple[Floats, Floats]:
         """Return R_T (B) and scale c (B) of whole hypotheses; faster than `__call__`, which scores all steps."""
         scores_B = np.zeros(len(translations.ended))
         for name, weight in self.weights.items():
@@ -107,7 +101,7 @@ class Rewarder:
                 )
             else:
                 scores_B += weight * self.potentials_of(name, translations)[-1]
-        return scores_B, scales(self.scale, self.unit.whole(translations.references), alpha)
+        return scores_B, self.scales(translations)
 
     def potentials(self, translations: Translations, names: Iterable[str]) -> dict[str, Floats]:
         """Return R_t of some of the parts, without their weights, (T, B) each."""
@@ -137,28 +131,22 @@ class Rewarder:
         """The number of random labels, if a part needs one for every word (`unsup`); 0 if none does."""
         return max(getattr(part, "n_labels", 0) for part in self.parts.values())
 
-    @property
-    def bounds(self) -> Bounds:
-        """The minimum and maximum of the mixture's potentials R_t, before scaling.
+    def scales(self, translations: Translations) -> Floats:
+        """Return c of every sentence: the reference's length, or a number."""
+        references = self.unit.whole(translations.references)
+        if self.scale == "ref":
+            return np.array([float(len(reference)) for reference in references])
+        return np.full(len(references), float(self.scale))
 
-        So the return after step t is between c (low - R_t) and c (high - R_t).
-        """
-        low = high = 0.0
-        for name, weight in self.weights.items():
-            if weight:
-                ends = [weight * bound for bound in getattr(self.parts[name], "bounds", UNBOUNDED)]
-                low, high = low + min(ends), high + max(ends)
-        return low, high
-
-    def learn(self, translations: Translations, new: bool = False) -> dict[str, Figure]:
-        """Update the parts that learn; return figures to log, as `NAME_KEY`. new: the batch was just collected."""
-        figures: dict[str, Figure] = {}
+    def learn(self, translations: Translations, new: bool = False) -> dict[str, float]:
+        """Update the parts that learn; return metrics to log, as `NAME_KEY`. new: the batch was just collected."""
+        metrics: dict[str, float] = {}
         for name in self.learners:
             part, examples = self.parts[name], self.unit_of(name).count(translations).translations
             if new and hasattr(part, "observe"):
                 part.observe(examples)
-            figures.update({f"{name}_{key}": value for key, value in part.learn(examples).items()})
-        return figures
+            metrics.update({f"{name}_{key}": value for key, value in part.learn(examples).items()})
+        return metrics
 
     def learned_potentials(self, translations: Translations) -> Floats:
         """Return the current share in R_t of the parts that learn, (T, B)."""
@@ -176,15 +164,6 @@ class Rewarder:
         """Restore the state."""
         for name, part in state.items():
             self.parts[name].load_state_dict(part)
-
-
-def scales(scale: float | str, references: Sequence[Sequence[str]], alpha: float) -> Floats:
-    """Return c of every sentence: the reference's length, the inverse of the temperature, or a number."""
-    if scale == "ref":
-        return np.array([float(len(reference)) for reference in references])
-    if scale == "1/alpha" and not alpha > 0:
-        raise UserError("1/alpha is undefined", "[model] reward_scale", "set alpha above 0, or another scale")
-    return np.full(len(references), 1 / alpha if scale == "1/alpha" else float(scale))
 
 
 def permute(rewards: Rewards, steps: Sequence[int], permutation: Sequence[int]) -> Rewards:

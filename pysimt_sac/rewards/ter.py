@@ -6,7 +6,6 @@ whose table of edit distances grows by one row per word; the last step earns wha
 gives nothing before the end. A translation with more edits than the reference has words scores below 0.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,8 +46,6 @@ class Edits(PrefixStatistics):
 @reward("ter")
 class TerReward(IncrementalReward):
     """Potentials of 1 - TER; see the module docstring."""
-
-    bounds = (-math.inf, 1.0)
 
     def statistics(self, reference: Sequence[str]) -> Edits:
         """Return the edits and length of the empty prefix."""

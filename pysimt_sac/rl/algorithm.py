@@ -13,16 +13,13 @@ from torch import Tensor
 
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.registry import MODELS
-from pysimt_sac.core.statistics import Figure, combine
 from pysimt_sac.rl.collector import Collector
+from pysimt_sac.rl.replay import ReplayBuffer
 from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
 
 class ActorLoss(NamedTuple):
-    """The weighted terms of the actor loss, each a mean over `n_items` steps; without terms the actor does not learn.
-
-    If a batch is sharded over several ranks, a term is this rank's share of the mean, and `n_items` counts its steps.
-    """
+    """The weighted terms of the actor loss, each a mean over `n_items` steps; without any, the actor does not learn."""
 
     terms: dict[str, Tensor]
     n_items: int
@@ -41,22 +38,22 @@ class Stateful(Protocol):
 class Algorithm(ABC):
     """One way to train an actor.
 
-    collector: rolls out and scores hypotheses, in algorithms that sample. parts: everything besides the actor that
-    learns or draws random numbers, by name; saved and restored with the run.
+    collector: rolls out and scores hypotheses, in algorithms that sample. replay: their replay buffer, if they have
+    one. parts: everything besides the actor that learns or draws random numbers, by name; saved with the run.
     metrics: those of the last update by name, kept on the device until they are reported.
     """
 
     option_classes: ClassVar[tuple[type, ...]] = (ActorOptions,)
     defaults: ClassVar[dict[str, Any]] = {}  # overrides of the options' declared defaults
     collector: Collector | None = None
+    replay: ReplayBuffer | None = None
     updates_without_actor: int = 0  # initial updates in which the actor does not learn yet
-    distributed: ClassVar[bool] = False  # whether its losses are shares; see `core.distributed`
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.actor = setup, setup.actor
         self.common = setup.read(RLOptions)
         self.parts: dict[str, Stateful] = {}
-        self.metrics: dict[str, Figure] = {}
+        self.metrics: dict[str, Tensor | float] = {}
 
     @abstractmethod
     def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
@@ -70,9 +67,10 @@ class Algorithm(ABC):
         """Prepare a stage, once when it starts; return lines to log."""
         return []
 
-    def report(self, update: int) -> dict[str, float]:
+    def report(self, update: int) -> dict[str, Tensor | float]:
         """Return the metrics of the rollouts and of the last update."""
-        return combine({**(self.collector.metrics if self.collector else {}), **self.metrics})
+        metrics = {**(self.collector.metrics if self.collector else {}), **self.metrics}
+        return {**metrics, **self.replay.metrics(update)} if self.replay else metrics
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parts."""
@@ -82,6 +80,24 @@ class Algorithm(ABC):
         """Restore the state."""
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
+
+    # Several processes: everything that learns is the same in all of them, but what they sample is their own.
+
+    def rank_state(self) -> dict[str, Any]:
+        """Return the state that each process has for itself: what it draws, and what it has stored."""
+        return {name: self.parts[name].state_dict() for name in ("collector", "replay") if name in self.parts}
+
+    def load_rank_state(self, state: dict[str, Any]) -> None:
+        """Restore the state of `rank_state`."""
+        for name, part in state.items():
+            self.parts[name].load_state_dict(part)
+
+    def start_afresh(self, seed: int) -> None:
+        """Start new random streams and an empty replay buffer: for a process that the saved run did not have."""
+        if self.collector:
+            self.collector.generator.manual_seed(seed)
+        if self.replay:
+            self.replay.clear(seed)
 
 
 def algorithm(name: str) -> Callable[[type[Algorithm]], type[Algorithm]]:

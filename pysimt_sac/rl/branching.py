@@ -13,18 +13,16 @@ from torch import Tensor
 
 from pysimt_sac.core.actor import Actor, Stepper
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import option
 from pysimt_sac.core.policy import Support, policy_on_support
-from pysimt_sac.core.statistics import Figure, mean_of, share_of
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS, PAD
 from pysimt_sac.rewards import SourceTexts
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.policy import PolicyAtSteps, policy_at_steps
-from pysimt_sac.rl.replay import Branches, Choices, Experience, order_of_branches
-from pysimt_sac.rl.rollout import Rollout, Trace, draw_uniform, roll_out, step_limits
+from pysimt_sac.rl.replay import Branches, Choices, Experience
+from pysimt_sac.rl.rollout import Rollout, Trace, roll_out, step_limits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,14 +43,13 @@ def collect_experience(
     batch: Batch,
     collector: Collector,
     options: BranchOptions,
-    alpha: float,
     update: int,
     known_rewards: bool,
 ) -> Experience:
     """Collect a plain rollout, or a branched one if branches or the rewards of other words are needed."""
     if not (known_rewards or options.branch_states):
-        return collector.collect(actor, batch, alpha, update)
-    return collect_branched(actor, batch, collector, options, alpha, update, known_rewards)
+        return collector.collect(actor, batch, update)
+    return collect_branched(actor, batch, collector, options, update, known_rewards)
 
 
 def policy_on_experience(
@@ -67,12 +64,12 @@ def policy_on_experience(
     if experience.choices is not None and not current:
         return experience, policy_at_choices(experience)
     with actor.training_mode(dropout=False), torch.no_grad():
-        encoded = actor.encode(experience.batch(actor.source, actor.target))
+        encoded = actor.encode(experience.batch)
         if experience.choices is not None:
             kept = policy_at_choices(experience)
             states = experience.tokens_TB, kept.steps.positions_N, kept.support
             return experience, kept._replace(log_pi_NA=actor.policy_on(encoded, *states))
-        policy = policy_at_steps(actor, encoded, experience.tokens_TB, experience.lengths_B.cpu(), k, least)
+        policy = policy_at_steps(actor, encoded, experience, k, least)
     return collector.rescore(actor, encoded, experience), policy
 
 
@@ -82,7 +79,6 @@ def collect_branched(
     batch: Batch,
     collector: Collector,
     options: BranchOptions,
-    alpha: float,
     update: int,
     known_rewards: bool = False,
 ) -> Experience:
@@ -111,19 +107,18 @@ def collect_branched(
             times_C,
             sentences_C,
             tokens_C=tokens_MK[states_C, columns_C],
-            order_C=order_of_branches(sentences_M)[states_C],
             generator=generator if options.branch_continuation == "sample" else None,
             all_greedy=options.branch_path == options.branch_continuation == "greedy",
         )
-    experience = collector.score(actor, batch, encoded, path, alpha, update, generator, True, references_RB)
+    experience = collector.score(actor, batch, encoded, path, update, generator, True, references_RB)
     choices = likeliest_words(trace, len(path.tokens_TB) - 1, options.branch_min_probability)
     source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
     if known_rewards:
         inputs = path.tokens_TB, references_RB, choices.tokens_TBK, limits_B
-        choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, alpha, source))
+        choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, source))
     # The return of a branch is c (R_T - R_{t-1}): the score of the hypothesis minus what the prefix has earned.
     branch_references_RC = references_RB.index_select(1, sentences_C)
-    scores_C = collector.final_scores(actor, whole_TC, branch_references_RC, alpha, source, sentences_C)
+    scores_C = collector.final_scores(actor, whole_TC, branch_references_RC, source, sentences_C)
     before_C = (experience.scale_B * experience.potentials_before_TB)[times_C, sentences_C]
     returns_MK = torch.zeros(valid_MK.shape, device=actor.device)
     returns_MK[states_C, columns_C] = scores_C - before_C
@@ -144,12 +139,12 @@ def likeliest_words(trace: Trace, n_steps: int, least: float) -> Choices:
 def branch_points(trace: Trace, n_states: int, least: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Choose states with several likely words, first those where `<eos>` is one of them, otherwise at random.
 
-    Return their times and sentences, sorted by `order_of_branches`, then by sentence.
+    Return their times and sentences.
     """
     valid_TBK = trace.log_pi_TBK >= math.log(max(least, 1e-30))
     has_alternatives_TB = valid_TBK.sum(-1) > 1
     may_end_TB = has_alternatives_TB & (valid_TBK & trace.tokens_TBK.eq(EOS)).any(-1)
-    draws_TB = draw_uniform(generator, *trace.shape).to(valid_TBK.device)
+    draws_TB = torch.rand(trace.shape, generator=generator).to(valid_TBK.device)
     priority_TB = draws_TB + has_alternatives_TB + may_end_TB
     times_PB = priority_TB.topk(min(n_states, len(priority_TB)), dim=0).indices
     sentences_PB = torch.arange(trace.shape[1], device=times_PB.device).expand_as(times_PB)
@@ -165,14 +160,12 @@ def complete(
     times_C: Tensor,
     sentences_C: Tensor,
     tokens_C: Tensor,
-    order_C: Tensor,
     generator: torch.Generator | None,
     all_greedy: bool,
 ) -> Tensor:
     """Return whole hypotheses (T, C): the path up to a state, a word, and the continuation from the forked state.
 
-    all_greedy: path and continuations are greedy, so the path's own word need not be continued again. order_C: see
-    `World.global_rows`.
+    all_greedy: path and continuations are greedy, so the path's own word need not be continued again.
     """
     whole_TC = path.tokens_TB.index_select(1, sentences_C)
     longest, every_C = int(limits_B.max()) + 1, torch.arange(len(times_C), device=times_C.device)
@@ -188,36 +181,33 @@ def complete(
     if len(open_):
         assert trace.states_TBH is not None
         forked = stepper.fork(sentences_C[open_], trace.states_TBH[times_C[open_], sentences_C[open_]])
-        limits, order = left_C[open_].cpu(), order_C[open_]
-        continued = roll_out(forked, limits, generator, first_B=tokens_C[open_], order_B=order).tokens_TB
+        continued = roll_out(forked, left_C[open_].cpu(), generator, first_B=tokens_C[open_]).tokens_TB
         rows = times_C[open_] + 1 + torch.arange(len(continued), device=open_.device).unsqueeze(1)
         columns = open_.expand_as(rows)
         fits = rows < longest
         whole_TC[rows[fits], columns[fits]] = continued[fits]
-    elif generator and world.sharded:  # other ranks draw
-        draw_uniform(generator, 0, 0, torch.float64)
     return whole_TC
 
 
 @torch.no_grad()
-def branch_metrics(branches: Branches) -> dict[str, Figure]:
+def branch_metrics(branches: Branches) -> dict[str, Tensor | float]:
     """Measure how often the likeliest word of a branched state is the best, and how much better the best one is."""
     if len(branches.times_M) == 0:
-        return {"branched_states": share_of(0.0), "branches": share_of(0.0)}
+        return {"branched_states": 0.0, "branches": 0.0}
     returns_MK = branches.returns_MK.masked_fill(~branches.valid_MK, -torch.inf)
     gain_M = returns_MK.amax(1) - branches.returns_MK[:, 0]  # words are sorted by probability
     return {
-        "branched_states": share_of(float(len(gain_M))),
-        "branches": share_of(branches.valid_MK.sum().float()),
-        "likeliest_is_best": mean_of(gain_M.eq(0).float()),
-        "gain_of_best": mean_of(gain_M),
+        "branched_states": float(len(gain_M)),
+        "branches": branches.valid_MK.sum().float(),
+        "likeliest_is_best": gain_M.eq(0).float().mean(),
+        "gain_of_best": gain_M.mean(),
     }
 
 
 def policy_at_choices(experience: Experience) -> PolicyAtSteps:
     """Return the behaviour policy at every step of a branched rollout, over its likeliest words."""
     assert experience.choices is not None
-    steps = Steps.of(experience.lengths_B.cpu(), experience.tokens_TB.device)
+    steps = experience.steps
     tokens_NK, log_pi_NK = (steps.flatten(part) for part in experience.choices[:2])
     support = Support(tokens_NK, tokens_NK.ne(PAD))
     return PolicyAtSteps(steps, steps.flatten(experience.tokens_TB[1:]), policy_on_support(log_pi_NK, support), support)
@@ -232,7 +222,7 @@ def known_rewards(experience: Experience, steps: Steps, known: bool) -> tuple[Te
 
 
 def support_rewards(
-    actor: Actor, collector: Collector, experience: Experience, policy: PolicyAtSteps, alpha: float, known: bool
+    actor: Actor, collector: Collector, experience: Experience, policy: PolicyAtSteps, known: bool
 ) -> tuple[Tensor, Tensor]:
     """Like `known_rewards`, for a support chosen after the rollout."""
     steps, support = policy.steps, policy.support
@@ -254,7 +244,6 @@ def support_rewards(
         experience.reference_RB,
         candidates,
         limits_B,
-        alpha,
         SourceTexts(experience.source_SB, actor.source_tokens),
     )
     return steps.flatten(experience.rewards_TB), steps.flatten(rewards_TBK)

@@ -1,19 +1,15 @@
 """The collector: rolls out a batch without dropout, and scores the hypotheses."""
 
 import dataclasses
-import functools
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from pysimt_sac.core.actor import Actor, Encoded
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.statistics import Figure, mean_of, spread_of
-from pysimt_sac.rewards import Rewarder, Rewards, RolloutTensors, SourceTexts, Translations, permute
+from pysimt_sac.rewards import Rewarder, RolloutTensors, SourceTexts, Translations, permute
 from pysimt_sac.rl.policy import mean_state, repeat_encoded
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Rollout, repeat_batch, roll_out, step_limits
@@ -39,13 +35,12 @@ class Collector:
         self.generator = torch.Generator().manual_seed(setup.seed)
         self.last: Translations | None = None
         self.recent: list[dict[str, float]] = []
-        self.reward_metrics: dict[str, Figure] = {}
+        self.reward_metrics: dict[str, float] = {}
 
     def collect(
         self,
         actor: Actor,
         batch: Batch,
-        alpha: float,
         update: int,
         n_samples: int = 1,
         forced_TB: Tensor | None = None,
@@ -53,12 +48,11 @@ class Collector:
     ) -> Experience:
         """Sample `n_samples` hypotheses of every source, in adjacent columns, and score them.
 
-        alpha: the weight of the entropy, for `reward_scale: 1/alpha`. forced_TB: prefixes that hypotheses start with.
-        temperature: sampling temperature.
+        forced_TB: prefixes that hypotheses start with. temperature: sampling temperature.
         """
         encoded, rollout = self.roll_out(actor, batch, self.generator, forced_TB, n_samples, temperature)
         encoded, batch = repeat_encoded(encoded, n_samples), repeat_batch(batch, n_samples)
-        return self.score(actor, batch, encoded, rollout, alpha, update, self.generator, learning=True)
+        return self.score(actor, batch, encoded, rollout, update, self.generator, learning=True)
 
     @torch.no_grad()
     def roll_out(
@@ -85,7 +79,6 @@ class Collector:
         batch: Batch,
         encoded: Encoded,
         rollout: Rollout,
-        alpha: float,
         update: int = 0,
         generator: torch.Generator | None = None,
         learning: bool = False,
@@ -101,15 +94,15 @@ class Collector:
         translations = Translations.from_ids(rollout.tokens_TB, against_RB, actor.tokens, source=source)
         if self.rewarder.learners:
             labels = max(1, self.rewarder.n_labels)  # a user's learned reward may need none
-            draw = functools.partial(torch.randint, labels, generator=generator)
-            z_TB = world.draw(draw, len(rollout.tokens_TB) - 1, rollout.tokens_TB.size(1)).to(reference_RB.device)
+            z_TB = torch.randint(labels, rollout.tokens_TB[1:].shape, generator=generator).to(reference_RB.device)
             tensors = reward_inputs(actor, encoded, batch[actor.source], rollout.tokens_TB, z_TB)
             translations = dataclasses.replace(translations, tensors=tensors)
             if learning:
                 self.reward_metrics = self.rewarder.learn(translations, new=True)
-        rewards = self.rewarder(translations, alpha)
+        rewards = self.rewarder(translations)
         if self.permute and scored_against_RB is None:
-            rewards = permute_at_random(rewards, translations.steps, generator)
+            steps = translations.steps
+            rewards = permute(rewards, steps, derangement(len(steps), generator).tolist())
         if learning:
             if against_RB is not reference_RB:  # lengths and `sampled_bleu` use the true references
                 translations = Translations.from_ids(rollout.tokens_TB, reference_RB, actor.tokens, source=source)
@@ -127,7 +120,7 @@ class Collector:
             z_TB,
             None if rewards.learned_TB is None else tensor(rewards.learned_TB),
             created_at_update=update,
-            global_batch_size=world.global_batch_size,
+            sides=(actor.source, actor.target),
         )
 
     def final_scores(
@@ -135,7 +128,6 @@ class Collector:
         actor: Actor,
         tokens_TC: Tensor,
         reference_RC: Tensor,
-        alpha: float,
         source: SourceTexts | None = None,
         sentences_C: Tensor | None = None,
     ) -> Tensor:
@@ -145,7 +137,7 @@ class Collector:
             return torch.zeros(0, device=tokens_TC.device)
         sentences = None if sentences_C is None else sentences_C.tolist()
         found = Translations.from_ids(tokens_TC, reference_RC, actor.tokens, source=source, sentences=sentences)
-        scores_C, scale_C = self.rewarder.scores(found, alpha)
+        scores_C, scale_C = self.rewarder.scores(found)
         return torch.from_numpy(scores_C * scale_C).to(tokens_TC.device, torch.float32)
 
     def next_rewards(
@@ -155,23 +147,19 @@ class Collector:
         reference_RB: Tensor,
         candidates_TBK: Tensor,
         limits_B: Tensor,
-        alpha: float,
         source: SourceTexts | None = None,
     ) -> Tensor:
         """Return r(s, a) (T, B, K) of candidate next words at every step of given hypotheses; 0 for `<pad>`."""
         translations = Translations.from_ids(tokens_TB, reference_RB, actor.tokens, source=source)
-        found = self.rewarder.next_rewards(translations, candidates_TBK.cpu().numpy(), limits_B.cpu().numpy(), alpha)
+        found = self.rewarder.next_rewards(translations, candidates_TBK.cpu().numpy(), limits_B.cpu().numpy())
         return torch.from_numpy(found).to(tokens_TB.device, torch.float32)
 
     def references(self, reference_RB: Tensor) -> Tensor:
         """Return the references for algorithms that look ahead; with `permute_rewards`, those of other sentences."""
         if not self.permute:
             return reference_RB
-        order = derangement(world.global_count(reference_RB.size(1)), self.generator)
-        if not world.sharded:
-            return reference_RB.index_select(1, order.to(reference_RB.device))
-        whole_RB = torch.cat(world.gather(reference_RB.cpu()), 1)  # all ranks pad to the same length
-        return whole_RB.index_select(1, order[own_columns(reference_RB.size(1))]).to(reference_RB.device)
+        order = derangement(reference_RB.size(1), self.generator)
+        return reference_RB.index_select(1, order.to(reference_RB.device))
 
     def rescore(self, actor: Actor, encoded: Encoded, experience: Experience) -> Experience:
         """Update learned rewards on replayed experience, and rescore it with them."""
@@ -196,14 +184,10 @@ class Collector:
             "truncated": len(translations.ended) - sum(translations.ended),
         }
         parts = {f"reward_{name}": value for name, value in rewards.items()}
-        sums = {**counts, **parts}
-        if world.sharded:
-            numbers = world.global_sum(torch.tensor(list(sums.values()), dtype=torch.float64)).tolist()
-            sums = dict(zip(sums, numbers, strict=True))
-        self.recent = [*self.recent, sums][-RECENT:]
+        self.recent = [*self.recent, {**counts, **parts}][-RECENT:]
 
     @property
-    def metrics(self) -> dict[str, Figure]:
+    def metrics(self) -> dict[str, float]:
         """Means over the last batches, and the metrics of learned rewards."""
         if not self.recent:
             return {}
@@ -236,36 +220,16 @@ def reward_inputs(
     return RolloutTensors(source_SB, tokens_TB, mean_state(encoded), actor.embed(tokens_TB[1:]).detach(), z_TB)
 
 
-def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Figure]:
+def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Tensor | float]:
     """Return the mean and standard deviation of the returns of sampled hypotheses, and the policy's entropy."""
     return {
-        "return": mean_of(returns_C),
-        "return_spread": spread_of(returns_C),
-        "entropy": mean_of(entropy_N.detach()),
+        "return": returns_C.mean(),
+        "return_spread": returns_C.std(correction=0),
+        "entropy": entropy_N.detach().mean(),
     }
-
-
-def own_columns(n_columns: int) -> slice:
-    """Return the position of this rank's columns among those of all ranks."""
-    places, _ = world.global_rows(torch.zeros(n_columns, dtype=torch.long))
-    return slice(int(places[0]), int(places[-1]) + 1)
 
 
 def derangement(n: int, generator: torch.Generator | None) -> Tensor:
     """Return a random cyclic permutation, which has no fixed point if n > 1."""
     order = torch.randperm(n, generator=generator)
     return torch.empty_like(order).index_copy(0, order, order.roll(1))
-
-
-def permute_at_random(rewards: Rewards, steps: list[int], generator: torch.Generator | None) -> Rewards:
-    """Permute the rewards at random (`permute`) among the sentences of all ranks."""
-    permutation = derangement(world.global_count(len(steps)), generator).tolist()
-    if not world.sharded:
-        return permute(rewards, steps, permutation)
-    parts = world.gather((rewards.potentials_TB, steps))
-    longest = max(len(potentials_TB) for potentials_TB, _ in parts)
-    whole_TB = np.concatenate([np.pad(part, ((0, longest - len(part)), (0, 0)), "edge") for part, _ in parts], 1)
-    whole = Rewards(whole_TB, np.zeros(0), {})
-    permuted_TB = permute(whole, [number for _, numbers in parts for number in numbers], permutation).potentials_TB
-    own_TB = permuted_TB[: len(rewards.potentials_TB), own_columns(len(steps))]
-    return Rewards(own_TB, rewards.scale_B, rewards.parts)

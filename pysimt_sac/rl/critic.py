@@ -9,37 +9,27 @@ computed from it. Critics have no dropout, and use the engine's layers in either
 
 import copy
 import dataclasses
-import math
 import re
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.core.distributed import world
+from pysimt_sac.core.distributed import optimizer_step
 from pysimt_sac.core.policy import Support, entropy
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions
-from pysimt_sac.core.statistics import Figure, explained_variance_of, largest_of, mean_of
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
 from pysimt_sac.network.output import linear_rows
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.critic_options import CriticOptions
-from pysimt_sac.rl.estimators import FutureWeight
 from pysimt_sac.rl.policy import PolicyAtSteps
-from pysimt_sac.rl.replay import Branches, Experience
+from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.setup import Setup
 
 M = TypeVar("M", bound=nn.Module)
-
-
-class Clip(NamedTuple):
-    """The limits of critic targets: a reward's potentials stay within `bounds`, a rollout within `max_steps`."""
-
-    bounds: tuple[float, float]
-    max_steps: int
 
 
 class Critic(nn.Module):
@@ -193,7 +183,6 @@ class CriticEnsemble:
         gamma: float,
         alpha: float | Tensor,
         known_NA: float | Tensor = 0.0,
-        clip: Clip | None = None,
     ) -> Tensor:
         """Return r_t + gamma V(s_{t+1}), with V from the target networks and the policy (Eq. 7 and 8).
 
@@ -202,39 +191,13 @@ class CriticEnsemble:
         steps = policy.steps
         q_INA = self.q_of_actions(self.readouts(experience, steps, target=True), policy.support, target=True)
         next_values_N = steps.following(losses.soft_value(known_NA + q_INA, policy.log_pi_NA, alpha))
-        target_N = losses.td_target(steps.flatten(experience.rewards_TB), next_values_N, steps.ends_N, gamma)
-        if clip is None:
-            return target_N
-        n_vocab = self.critics[0].dec.out2prob.out_features
-        most_entropy_N = alpha * (clip.max_steps - 1 - steps.times_N).clamp(min=0) * math.log(n_vocab)
-        before_N, scale_N = steps.flatten(experience.potentials_before_TB), steps.of_sentences(experience.scale_B)
-        return losses.clip_target(target_N, before_N, scale_N, most_entropy_N, clip.bounds)
+        return losses.td_target(steps.flatten(experience.rewards_TB), next_values_N, steps.ends_N, gamma)
 
-    def branch_loss(
-        self,
-        weight: FutureWeight,
-        branches: Branches,
-        steps: Steps,
-        readouts: list[Tensor],
-        held_out_B: Tensor,
-        known_reward: bool,
-    ) -> Tensor:
-        """Return the loss that teaches critics to rank a state's words; update `weight` on held-out sentences."""
-        predicted_IMK = self.q_of_words(readouts, branches.rows_M(steps), branches.tokens_MK)
-        future_MK = branches.returns_MK - branches.rewards_MK if known_reward else branches.returns_MK
-        held_M = held_out_B[branches.sentences_M]
-        weight.update(predicted_IMK[:, held_M], future_MK[held_M], branches.valid_MK[held_M])
-        return losses.within_state_loss(predicted_IMK[:, ~held_M], future_MK[~held_M], branches.valid_MK[~held_M])
-
-    def step(self, loss: Tensor, lr: float) -> Tensor:
-        """Take one optimiser step; return the gradient norm before clipping."""
+    def step(self, loss: Tensor, n_items: int, lr: float) -> Tensor:
+        """Take one optimiser step on a loss, a mean over `n_items`; return the gradient norm before clipping."""
         for group in self.optimizer.param_groups:
             group["lr"] = lr
-        self.optimizer.zero_grad()
-        world.backward(loss, self.parameters)
-        norm = nn.utils.clip_grad_norm_(self.parameters, self.options.critic_gclip)
-        self.optimizer.step()
-        return norm
+        return optimizer_step(self.optimizer, loss, n_items, self.options.critic_gclip)
 
     def polyak_update(self, tau: float | None = None) -> None:
         """Update the target networks, with `tau` instead of the usual rate if it is given."""
@@ -266,18 +229,17 @@ def monte_carlo_returns(experience: Experience, policy: PolicyAtSteps, gamma: fl
 
 
 @torch.no_grad()
-def critic_metrics(q_IN: Tensor, target_N: Tensor, returns_N: Tensor, log_pi_NA: Tensor) -> dict[str, Figure]:
+def critic_metrics(q_IN: Tensor, target_N: Tensor, returns_N: Tensor, log_pi_NA: Tensor) -> dict[str, Tensor | float]:
     """Compare Q with its targets and with the realised returns; values stay on the device until reported."""
     q_N = q_IN.amin(0)
-    explained = explained_variance_of if world.sharded else losses.explained_variance
     return {
-        "q": mean_of(q_N),
-        "q_target": mean_of(target_N),
-        "return": mean_of(returns_N),
-        "max_q": largest_of(q_N.abs()),
-        "max_return": largest_of(returns_N.abs()),
-        "td_error": mean_of((q_N - target_N).abs()),
-        "explained_variance": explained(q_N, returns_N),
-        "entropy": mean_of(entropy(log_pi_NA)),
-        "max_probability": mean_of(log_pi_NA.exp().amax(-1)),
+        "q": q_N.mean(),
+        "q_target": target_N.mean(),
+        "return": returns_N.mean(),
+        "max_q": q_N.abs().amax(),
+        "max_return": returns_N.abs().amax(),
+        "td_error": (q_N - target_N).abs().mean(),
+        "explained_variance": losses.explained_variance(q_N, returns_N),
+        "entropy": entropy(log_pi_NA).mean(),
+        "max_probability": log_pi_NA.exp().amax(-1).mean(),
     }

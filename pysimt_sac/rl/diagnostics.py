@@ -28,7 +28,7 @@ EXPLAINED = 0.3  # minimum explained variance
 ACTIONS, CONTINUATIONS = 4, 8  # words compared at a state, and sampled continuations of each
 
 
-class Comparison(NamedTuple):
+class RankedWords(NamedTuple):
     """For words of some states: three predictions of their value, and the mean return of their continuations, (M, A).
 
     returns_MA is NaN where there is no word. may_end_M: whether `<eos>` is among a state's words.
@@ -112,20 +112,20 @@ class Gate:
                 realised.append(self.returns(experience, policy))
                 comparisons.append(self.compare(batch, experience, policy, readouts, generator))
         explained = losses.explained_variance(torch.cat(predicted), torch.cat(realised))
-        comparison = Comparison(*(torch.cat(parts) for parts in zip(*comparisons, strict=True)))
+        comparison = RankedWords(*(torch.cat(parts) for parts in zip(*comparisons, strict=True)))
         everywhere = comparison.ranking(torch.ones_like(comparison.may_end_M))
         return GateReport(float(explained), everywhere, comparison.ranking(comparison.may_end_M))
 
     def collect(self, batch: Batch, forced_TB: Tensor | None, generator: torch.Generator) -> Experience:
         """Return a scored rollout that starts with the forced words."""
         encoded, rollout = self.collector.roll_out(self.actor, batch, generator, forced_TB)
-        return self.collector.score(self.actor, batch, encoded, rollout, self.alpha, generator=generator)
+        return self.collector.score(self.actor, batch, encoded, rollout, generator=generator)
 
     def policy(self, experience: Experience) -> PolicyAtSteps:
         """Return the policy over the likeliest words of each step."""
-        encoded = self.actor.encode(experience.batch(self.actor.source, self.actor.target))
+        encoded = self.actor.encode(experience.batch)
         k, least = self.options.support or ACTIONS, self.options.support_min_probability
-        return policy_at_steps(self.actor, encoded, experience.tokens_TB, experience.lengths_B.cpu(), k, least)
+        return policy_at_steps(self.actor, encoded, experience, k, least)
 
     def returns(self, experience: Experience, policy: PolicyAtSteps) -> Tensor:
         """Return the realised soft returns."""
@@ -138,7 +138,7 @@ class Gate:
         policy: PolicyAtSteps,
         readouts: list[Tensor],
         generator: torch.Generator,
-    ) -> Comparison:
+    ) -> RankedWords:
         """Continue the likeliest words of a random state of each sentence, and of one where `<eos>` is among them."""
         steps, support = policy.steps, policy.support
         assert support is not None
@@ -148,7 +148,7 @@ class Gate:
         rows_M = torch.cat([random_states(steps, where_N, generator) for where_N in (choice_N & ~may_end_N, may_end_N)])
         if len(rows_M) == 0:
             nothing_MA = torch.zeros(0, tokens_NA.size(1), device=tokens_NA.device)
-            return Comparison(nothing_MA, nothing_MA, nothing_MA, nothing_MA, may_end_N[rows_M])
+            return RankedWords(nothing_MA, nothing_MA, nothing_MA, nothing_MA, may_end_N[rows_M])
         tokens_MA, valid_MA, sentences_M = tokens_NA[rows_M], valid_NA[rows_M], steps.sentences_N[rows_M]
         each = tokens_MA.size(1) * CONTINUATIONS
         # Columns: all continuations of a state are adjacent, word by word.
@@ -173,7 +173,7 @@ class Gate:
         if self.options.known_reward:
             q_MA = rewards_MA + self.weight * q_MA
         returns_MA = at_states(returns_TC).masked_fill(~valid_MA, torch.nan)
-        return Comparison(q_MA, policy.log_pi_NA[rows_M, :ACTIONS], rewards_MA, returns_MA, may_end_N[rows_M])
+        return RankedWords(q_MA, policy.log_pi_NA[rows_M, :ACTIONS], rewards_MA, returns_MA, may_end_N[rows_M])
 
 
 def random_states(steps: Steps, where_N: Tensor, generator: torch.Generator) -> Tensor:
@@ -246,7 +246,7 @@ class HealthMonitor:
         if largest > LARGEST_Q * possible:
             found["q"] = (
                 f"Q diverges: {largest:.3g} where the largest realised return is {possible:.3g}; "
-                "lower critic_lr; with bootstrapped targets lower tau as well, or set target_clip: True (SACNMT)"
+                "lower critic_lr; with bootstrapped targets lower tau as well"
             )
         predicted, realised = means.get("q", 0.0), means.get("return", 0.0)
         if "gradient_rl" in means and predicted - realised > LARGEST_GAP * max(abs(realised), 1.0):

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pysimt_sac.core.distributed import world
+from pysimt_sac.core.distributed import optimizer_step, world
 from pysimt_sac.core.options import option
 from pysimt_sac.core.policy import entropy
 from pysimt_sac.rl import losses
@@ -59,7 +59,7 @@ class Temperature:
         """Average the policy's entropy into the target entropy, unless the target is given."""
         if self.learned and self.observed >= 0:
             self.observed += 1
-            mean = world.global_sum(world.mean(entropy(log_pi_NA)))
+            mean = world.all_reduce(entropy(log_pi_NA).mean()) / world.size
             self.target.lerp_(mean.to(self.target.dtype), 1 / self.observed)
 
     def update(self, log_pi_NA: Tensor) -> None:
@@ -68,10 +68,8 @@ class Temperature:
             return
         if self.observed == 0:
             self.observe(log_pi_NA)
-        self.optimizer.zero_grad()
         loss = losses.temperature_loss(self.log_alpha.exp(), log_pi_NA, self.target)
-        world.backward(loss, [self.log_alpha])
-        self.optimizer.step()
+        optimizer_step(self.optimizer, loss, len(log_pi_NA))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state needed to resume."""
@@ -121,11 +119,19 @@ class FutureWeight:
     @torch.no_grad()
     def update(self, predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> None:
         """Update the running means with held-out branches."""
-        if self.fixed is None and (n_states := world.global_count(len(realised_MK))):
-            predicted_MK = losses.centred(predicted_IMK.amin(0), valid_MK)
-            realised_MK = losses.centred(realised_MK, valid_MK)
-            self.covariance.lerp_(world.global_sum((predicted_MK * realised_MK).sum()) / n_states, 1 - self.DECAY)
-            self.variance.lerp_(world.global_sum(predicted_MK.square().sum()) / n_states, 1 - self.DECAY)
+        if self.fixed is not None:
+            return
+        predicted_MK = losses.centred(predicted_IMK.amin(0), valid_MK)
+        realised_MK = losses.centred(realised_MK, valid_MK)
+        sums = (
+            (predicted_MK * realised_MK).sum(),
+            predicted_MK.square().sum(),
+            predicted_MK.new_tensor(len(realised_MK)),
+        )
+        covariance, variance, n_states = world.all_reduce(torch.stack(sums))
+        rate = (1 - self.DECAY) * n_states.clamp(max=1)  # without states nothing changes
+        self.covariance.lerp_(covariance / n_states.clamp(min=1), rate)
+        self.variance.lerp_(variance / n_states.clamp(min=1), rate)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the running means."""
@@ -159,9 +165,7 @@ class LearnedBaseline:
     def update(self, predicted_N: Tensor, returns_N: Tensor) -> Tensor:
         """Take one step towards the realised returns; return the loss before it."""
         loss = losses.baseline_loss(predicted_N, returns_N)
-        self.optimizer.zero_grad()
-        world.backward(loss, self.layer.parameters())
-        self.optimizer.step()
+        optimizer_step(self.optimizer, loss, len(returns_N))
         return loss.detach()
 
     def state_dict(self) -> dict[str, Any]:

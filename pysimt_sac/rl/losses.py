@@ -1,19 +1,24 @@
 """The equations, one pure function each: tensors in, tensor out. Equation numbers are the paper's.
 
-All tensors hold the N real steps only, in the order of `rl.rollout.Steps`, so padding cannot enter a mean. A is the
+All tensors hold the N real steps only, in the order of `core.steps.Steps`, so padding cannot enter a mean. A is the
 number of actions an expectation sums over: the vocabulary (V), or a step's support (K). I is the number of critics.
-Expectations over actions are sums, never means; a loss is a mean over steps. Each loss detaches what it must not train:
-targets in the critic loss, Q in the actor loss, the policy in the temperature loss.
-
-If a batch is sharded over several ranks, a loss is this rank's share of the mean over all steps (`World.mean`).
+Expectations over actions are sums, never means; a loss is a mean over steps, and 0 if there are none. Each loss
+detaches what it must not train: targets in the critic loss, Q in the actor loss, the policy in the temperature loss.
 """
 
 import torch
 from torch import Tensor
 
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.policy import Support
 from pysimt_sac.core.steps import Steps
+
+
+def mean(values: Tensor, dim: int | None = None) -> Tensor:
+    """Return the mean, over all values or one dimension; 0 without values, where torch's is NaN."""
+    if dim is None:
+        return values.mean() if values.numel() else values.sum()
+    return values.mean(dim) if values.size(dim) else values.sum(dim)
+
 
 # Critics
 
@@ -40,31 +45,15 @@ def soft_returns(rewards_N: Tensor, entropies_N: Tensor, steps: Steps, gamma: fl
     return steps.flatten(torch.stack(returns[::-1]))
 
 
-def clip_target(
-    target_N: Tensor,
-    potential_before_N: Tensor,
-    scale_N: Tensor,
-    most_entropy_N: Tensor,
-    bounds: tuple[float, float] = (0.0, 1.0),
-) -> Tensor:
-    """Clip a target to the possible returns: c [low - R_{t-1}, high - R_{t-1}], plus `most_entropy_N` at the upper end.
-
-    most_entropy_N: alpha log V (Tmax - t), an upper bound on the entropy bonus after step t. bounds: low and high of R.
-    """
-    low, high = bounds
-    lowest_N, highest_N = scale_N * (low - potential_before_N), scale_N * (high - potential_before_N)
-    return target_N.clamp(lowest_N, highest_N + most_entropy_N)
-
-
 def critic_loss(q_IN: Tensor, target_N: Tensor) -> Tensor:
-    """Eq. 9: sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words only. It is 0 without steps."""
-    return world.mean((q_IN - target_N.detach()).square(), -1).sum()
+    """Eq. 9: sum_i mean_t (Q_i(s_t,a_t) - target_t)^2; Q of the taken words only."""
+    return mean((q_IN - target_N.detach()).square(), -1).sum()
 
 
 def within_state_loss(predicted_IMK: Tensor, realised_MK: Tensor, valid_MK: Tensor) -> Tensor:
     """sum_i mean_s sum_a [(f_i(s,a) - mean_b f_i(s,b)) - (d(s,a) - mean_b d(s,b))]^2: ranks a state's words."""
     error_IMK = centred(predicted_IMK, valid_MK) - centred(realised_MK.detach(), valid_MK)
-    return error_IMK.square().sum() / max(1, world.global_count(len(realised_MK)))
+    return error_IMK.square().sum() / max(1, len(realised_MK))
 
 
 def centred(values: Tensor, valid_MK: Tensor) -> Tensor:
@@ -77,13 +66,13 @@ def centred(values: Tensor, valid_MK: Tensor) -> Tensor:
 def spread_penalty(q_NA: Tensor, support: Support | None = None) -> Tensor:
     """mean_t sum_a (Q(s_t,a) - mean_b Q(s_t,b))^2: keeps Q of words never taken close together (Bahdanau et al.)."""
     valid_NA = torch.ones_like(q_NA, dtype=torch.bool) if support is None else support.valid_NK
-    return world.mean(centred(q_NA, valid_NA).square().sum(-1))
+    return mean(centred(q_NA, valid_NA).square().sum(-1))
 
 
 def variance_penalty(q_NA: Tensor, support: Support | None = None) -> Tensor:
     """mean_t Var_a Q(s_t,a): like `spread_penalty`, but a mean over actions (Dai et al.)."""
     valid_NA = torch.ones_like(q_NA, dtype=torch.bool) if support is None else support.valid_NK
-    return world.mean(centred(q_NA, valid_NA).square().sum(-1) / valid_NA.sum(-1))
+    return mean(centred(q_NA, valid_NA).square().sum(-1) / valid_NA.sum(-1))
 
 
 # Actor and temperature
@@ -91,25 +80,25 @@ def variance_penalty(q_NA: Tensor, support: Support | None = None) -> Tensor:
 
 def actor_loss(log_pi_NA: Tensor, q_INA: Tensor, alpha: float | Tensor) -> Tensor:
     """Eq. 10: mean_t sum_a pi(a|s_t) [alpha log pi(a|s_t) - min_i Q_i(s_t,a)]."""
-    return world.mean((log_pi_NA.exp() * (alpha * log_pi_NA - q_INA.detach().amin(0))).sum(-1))
+    return mean((log_pi_NA.exp() * (alpha * log_pi_NA - q_INA.detach().amin(0))).sum(-1))
 
 
 def all_action_loss(log_pi_MK: Tensor, q_MK: Tensor) -> Tensor:
-    """- mean_s sum_a pi(a|s) [Q(s,a) - V(s)], V(s) = sum_b pi(b|s) Q(s,b), over M branched states; 0 if M is 0."""
+    """- mean_s sum_a pi(a|s) [Q(s,a) - V(s)], V(s) = sum_b pi(b|s) Q(s,b), over M branched states."""
     pi_MK = log_pi_MK.exp()
     advantage_MK = q_MK - (pi_MK.detach() * q_MK).sum(-1, keepdim=True)
-    return -(pi_MK * advantage_MK.detach()).sum() / max(1, world.global_count(len(q_MK)))
+    return -(pi_MK * advantage_MK.detach()).sum() / max(1, len(q_MK))
 
 
 def kl_divergence(log_pi_NA: Tensor, reference_log_pi_NA: Tensor) -> Tensor:
     """mean_t sum_a pi(a|s_t) [log pi(a|s_t) - log pi_0(a|s_t)]: the divergence from another policy."""
-    return world.mean((log_pi_NA.exp() * (log_pi_NA - reference_log_pi_NA.detach())).sum(-1))
+    return mean((log_pi_NA.exp() * (log_pi_NA - reference_log_pi_NA.detach())).sum(-1))
 
 
 def temperature_loss(alpha: Tensor, log_pi_NA: Tensor, target_entropy: float | Tensor) -> Tensor:
     """J(alpha) = mean_t sum_a pi(a|s_t) (-alpha (log pi(a|s_t) + Hbar)); alpha falls while entropy exceeds Hbar."""
     log_pi_NA = log_pi_NA.detach()
-    return world.mean((log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1))
+    return mean((log_pi_NA.exp() * (-alpha * (log_pi_NA + target_entropy))).sum(-1))
 
 
 # Whole hypotheses: R is the return from the first word on
@@ -123,13 +112,13 @@ def leave_one_out(returns_BS: Tensor) -> Tensor:
 
 def leave_one_out_of_batch(returns_B: Tensor) -> Tensor:
     """b = mean of R over the other sentences of the batch, (B); 0 if there are none."""
-    others_B = world.global_sum(returns_B.view(1, -1).sum(-1)) - returns_B
-    return others_B / max(1, world.global_count(len(returns_B)) - 1)
+    others_B = returns_B.view(1, -1).sum(-1) - returns_B
+    return others_B / max(1, len(returns_B) - 1)
 
 
 def baseline_loss(predicted_N: Tensor, returns_N: Tensor) -> Tensor:
     """mean_t (b_t - R)^2."""
-    return world.mean((predicted_N - returns_N.detach()).square())
+    return mean((predicted_N - returns_N.detach()).square())
 
 
 def reinforce_loss(log_pi_N: Tensor, advantages_N: Tensor, n_items: int) -> Tensor:
@@ -137,7 +126,7 @@ def reinforce_loss(log_pi_N: Tensor, advantages_N: Tensor, n_items: int) -> Tens
 
     n_items: M; it must not depend on the samples, or else the gradient would not be that of the expected R.
     """
-    return -(advantages_N.detach() * log_pi_N).sum() / world.global_count(n_items)
+    return -(advantages_N.detach() * log_pi_N).sum() / n_items
 
 
 def mixer_losses(
@@ -147,7 +136,7 @@ def mixer_losses(
 
     sampled_N: whether a step is after its sentence's border; before it, words are the reference's.
     """
-    cross_entropy = -log_p_N.masked_fill(sampled_N, 0.0).sum() / world.global_count(n_items)
+    cross_entropy = -log_p_N.masked_fill(sampled_N, 0.0).sum() / n_items
     return cross_entropy, reinforce_loss(log_pi_N, advantages_N.masked_fill(~sampled_N, 0.0), n_items)
 
 
@@ -160,7 +149,7 @@ def risk_loss(log_pi_C: Tensor, returns_C: Tensor, sentences_C: Tensor, n_senten
     highest_B = sharp_C.new_full((n_sentences,), -torch.inf).scatter_reduce(0, sentences_C, sharp_C.detach(), "amax")
     weights_C = (sharp_C - highest_B[sentences_C]).exp()
     totals_B = sharp_C.new_zeros(n_sentences).index_add(0, sentences_C, weights_C)
-    return -(weights_C / totals_B[sentences_C] * returns_C.detach()).sum() / world.global_count(n_sentences)
+    return -(weights_C / totals_B[sentences_C] * returns_C.detach()).sum() / n_sentences
 
 
 # Quality of the critics

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.core.actor import Actor, Encoded
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.policy import Support
 from pysimt_sac.core.steps import Steps
+from pysimt_sac.rl.replay import Experience
 
 
 class PolicyAtSteps(NamedTuple):
@@ -28,7 +28,7 @@ class PolicyAtSteps(NamedTuple):
         if not undecided or self.support is None:
             return every_N, self.support
         rows_N = every_N[self.support.valid_NK.sum(1) > 1]
-        if world.global_count(len(rows_N)) == 0:
+        if len(rows_N) == 0:
             # The mean over no states would be NaN; over states with a single word it has no gradient.
             return every_N, self.support
         return rows_N, Support(*(part[rows_N] for part in self.support))
@@ -60,10 +60,8 @@ def mean_state(encoded: Encoded) -> Tensor:
     return (states_SBC * weights_SB1).sum(0) / weights_SB1.sum(0)
 
 
-def policy_at_steps(
-    actor: Actor, encoded: Encoded, tokens_TB: Tensor, lengths_B: Tensor, k: int, least: float
-) -> PolicyAtSteps:
-    """Return the policy at every step of given hypotheses; k and least: see `rl.policy.find_support`."""
-    steps = Steps.of(lengths_B, tokens_TB.device)
+def policy_at_steps(actor: Actor, encoded: Encoded, experience: Experience, k: int, least: float) -> PolicyAtSteps:
+    """Return the policy at every step of an experience; k and least: see `core.policy.find_support`."""
+    steps, tokens_TB = experience.steps, experience.tokens_TB
     taken_N = steps.flatten(tokens_TB[1:])
     return PolicyAtSteps(steps, taken_N, *actor.policy(encoded, tokens_TB, steps, taken_N, k, least))

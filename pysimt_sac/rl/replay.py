@@ -5,15 +5,15 @@ however full the buffer is, so that it can be saved often.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.policy import Support
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import PAD
@@ -49,25 +49,15 @@ class Branches(NamedTuple):
         """Return the indices of the states in the flat order of a batch's steps."""
         return steps.rows_of(self.positions_M(steps.shape[1]))
 
+    def futures_MK(self, known_reward: bool) -> Tensor:
+        """Return what critics learn of these words: their returns, without the reward of the word if that is known."""
+        return self.returns_MK - self.rewards_MK if known_reward else self.returns_MK
+
     def mask_N(self, steps: Steps) -> Tensor:
         """Return which of a batch's steps are branched."""
         mask_N = torch.zeros(len(steps), dtype=torch.bool, device=self.times_M.device)
         mask_N[self.rows_M(steps)] = True
         return mask_N
-
-    @property
-    def order_M(self) -> Tensor:
-        """The sort key of the states."""
-        return order_of_branches(self.sentences_M)
-
-    def overwrite(self, q_INA: Tensor, steps: Steps) -> None:
-        """Replace Q of the branched states by the returns of their words, in place."""
-        q_INA[:, self.rows_M(steps)] = self.returns_MK
-
-
-def order_of_branches(sentences_M: Tensor) -> Tensor:
-    """Return whether a state is the first branched one of its sentence (0), the second (1), and so on."""
-    return (sentences_M.unsqueeze(1) == sentences_M).tril(-1).sum(1)
 
 
 class Choices(NamedTuple):
@@ -85,7 +75,7 @@ class Experience:
     source_SB, reference_RB: as in the batch. tokens_TB: the rollout, `<bos> ... <eos>`, with one more row than steps.
     potentials_TB: R_t at every step, R_T after the end. scale_B: the reward scale c.
     z_TB: random labels of the words, for rewards that learn them. learned_TB: the share of such rewards in the
-    potentials. branches, choices: of branched rollouts. global_batch_size: over all ranks, if sharded.
+    potentials. branches, choices: of branched rollouts. sides: names of source and target in a batch.
     """
 
     source_SB: Tensor
@@ -98,12 +88,7 @@ class Experience:
     branches: Branches | None = None
     choices: Choices | None = None
     created_at_update: int = 0
-    global_batch_size: int = 0
-
-    @property
-    def size(self) -> int:
-        """The number of hypotheses."""
-        return self.tokens_TB.size(1)
+    sides: tuple[str, str] = ("src", "trg")
 
     @property
     def lengths_B(self) -> Tensor:
@@ -132,8 +117,15 @@ class Experience:
             {name: value.index_select(-1, columns.to(value.device)) for name, value in self.tensors().items()}
         )
 
-    def batch(self, source: str, target: str) -> Batch:
-        """Return its sentence pairs as a batch with these names of the two sides."""
+    @cached_property
+    def steps(self) -> Steps:
+        """The real steps of the rollouts."""
+        return Steps.of(self.lengths_B.cpu(), self.tokens_TB.device)
+
+    @property
+    def batch(self) -> Batch:
+        """The sentence pairs as a batch."""
+        source, target = self.sides
         return Batch({source: self.source_SB, target: self.reference_RB})
 
     def to(self, device: torch.device) -> "Experience":
@@ -194,71 +186,6 @@ def bytes_needed(
     return size * batch_size * per_sentence
 
 
-# Padding of sharded experience: after a sentence's last step, these fields repeat the last value,
-# log-probabilities of the likeliest words are -inf, and all others are 0.
-KEEP_LAST = ("potentials_TB", "learned_TB")
-NO_WORD = {"choices.log_pi_TBK": -torch.inf}
-
-
-def gather_entries(entries: list[Experience]) -> list[Experience]:
-    """Join the experiences of all ranks on rank 0; return none on the others."""
-    if world.size == 1:
-        return entries
-    parts = world.gather_on_main([entry.tensors() for entry in entries if entry.global_batch_size])
-    if not world.is_main:
-        return []
-    joined = (join_shards(pieces) for pieces in zip(*parts, strict=True))
-    return [
-        dataclasses.replace(entry, **assemble(next(joined))) if entry.global_batch_size else entry for entry in entries
-    ]
-
-
-def join_shards(parts: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Concatenate the sentences of all shards, padded to the longest."""
-    sizes = [part["scale_B"].numel() for part in parts]
-    joined = {name: join_field(name, [part[name] for part in parts]) for name in parts[0]}
-    if "branches.sentences_M" in joined:
-        n_states = torch.tensor([len(part["branches.sentences_M"]) for part in parts])
-        first = torch.tensor([0, *sizes[:-1]]).cumsum(0).repeat_interleave(n_states)
-        sentences_M = joined["branches.sentences_M"] + first.to(joined["branches.sentences_M"].dtype)
-        joined["branches.sentences_M"] = sentences_M
-        order_M = order_of_branches(sentences_M).argsort(stable=True)
-        joined |= {name: value[order_M] for name, value in joined.items() if name.startswith("branches.")}
-    return joined
-
-
-def join_field(name: str, values: list[Tensor]) -> Tensor:
-    """Join one field of all shards."""
-    if name.startswith("branches.") or values[0].dim() == 1:
-        return torch.cat(values)
-    longest = max(map(len, values))
-
-    def padded(value: Tensor) -> Tensor:
-        rows = value[-1:] if name in KEEP_LAST else torch.full_like(value[:1], NO_WORD.get(name, 0))
-        return torch.cat((value, *[rows] * (longest - len(value))))
-
-    return torch.cat([padded(value) for value in values], 1)
-
-
-def local_shard(experience: Experience) -> Experience:
-    """Return this rank's sentences of an experience."""
-    if not world.can_shard(experience.size):
-        return experience
-    own, tensors = world.local_slice(experience.size), experience.tensors()
-    parts = {name: value[own] if value.dim() == 1 else value[:, own] for name, value in tensors.items()}
-    if experience.branches is not None:
-        sentences_M = experience.branches.sentences_M
-        mine_M = (sentences_M >= own.start) & (sentences_M < own.stop)
-        parts |= {name: value[mine_M] for name, value in tensors.items() if name.startswith("branches.")}
-        parts["branches.sentences_M"] = parts["branches.sentences_M"] - own.start
-    n_steps = int(parts["tokens_TB"].ne(PAD).sum(0).max()) - 1
-    for name, value in parts.items():
-        if name not in ("source_SB", "reference_RB") and "_TB" in name:
-            parts[name] = value[: n_steps + (name == "tokens_TB")]
-    contiguous = {name: value.clone() for name, value in parts.items()}
-    return dataclasses.replace(experience.replaced(contiguous), global_batch_size=experience.size)
-
-
 class ReplayBuffer:
     """The last `size` experiences; it has its own random state."""
 
@@ -278,6 +205,11 @@ class ReplayBuffer:
         most = bytes_needed(self.size, batch_size, longest, longest, longest, labels, n_words, n_states)
         return f"Replay buffer: at most {most / 1e6:.0f} MB, if sentences have up to {longest} words"
 
+    def clear(self, seed: int) -> None:
+        """Remove all entries, and start a new random stream."""
+        self.entries, self.position = [], 0
+        self.generator.manual_seed(seed)
+
     def add(self, experience: Experience) -> None:
         """Store an experience; overwrite the oldest if the buffer is full."""
         stored = experience.converted(STORED_AS)
@@ -288,9 +220,8 @@ class ReplayBuffer:
         self.position = (self.position + 1) % self.size
 
     def sample(self) -> Experience:
-        """Sample a stored experience uniformly; until the next batch, `World.sharded` refers to it."""
+        """Sample a stored experience uniformly."""
         place = int(torch.randint(len(self.entries), (), generator=self.generator))
-        world.global_batch_size = self.entries[place].global_batch_size
         return self.entries[place].converted(IN_USE)
 
     def metrics(self, update: int) -> dict[str, float]:
@@ -299,34 +230,30 @@ class ReplayBuffer:
         return {"replay_fill": len(self) / self.size, "replay_age": sum(ages) / max(1, len(ages))}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the entries of all ranks, by field: all values concatenated, and their shapes."""
-        entries = gather_entries(self.entries)
+        """Return the entries by field: all values concatenated, and their shapes."""
         fields: dict[str, Any] = {}
-        for name in entries[0].tensors() if entries else ():
-            values = [entry.tensors()[name] for entry in entries]
+        for name in self.entries[0].tensors() if self.entries else ():
+            values = [entry.tensors()[name] for entry in self.entries]
             row = torch.cat([value.flatten() for value in values])
             fields[name] = {"numbers": row, "shapes": [list(value.shape) for value in values]}
         return {
             "fields": fields,
             "created_at_update": [entry.created_at_update for entry in self.entries],
+            "sides": list(self.entries[0].sides) if self.entries else [],
             "position": self.position,
             "generator": self.generator.get_state(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state; each rank keeps its shard."""
+        """Restore the state."""
         columns = {}
         for name, field in state["fields"].items():
             sizes = [torch.Size(shape).numel() for shape in field["shapes"]]
             pieces = field["numbers"].split(sizes)
             columns[name] = [piece.view(shape).clone() for piece, shape in zip(pieces, field["shapes"], strict=True)]
-        self.entries = [
-            local_shard(
-                Experience(
-                    created_at_update=created, **assemble({name: column[place] for name, column in columns.items()})
-                )
-            )
-            for place, created in enumerate(state["created_at_update"])
-        ]
+        self.entries = []
+        for place, created in enumerate(state["created_at_update"]):
+            fields = assemble({name: column[place] for name, column in columns.items()})
+            self.entries.append(Experience(created_at_update=created, sides=tuple(state["sides"]), **fields))
         self.position = state["position"]
         self.generator.set_state(state["generator"])

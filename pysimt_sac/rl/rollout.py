@@ -5,7 +5,6 @@ pass, with gradient. Per-step values are kept flat: the N real steps only, sorte
 cannot enter a mean, and no loss needs a mask; `Steps` maps each step to the next one of its sentence.
 """
 
-import functools
 from typing import NamedTuple
 
 import torch
@@ -13,7 +12,6 @@ from torch import Tensor
 
 from pysimt_sac.core.actor import Stepper
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.policy import draw_words
 from pysimt_sac.core.vocabulary import BOS, EOS, PAD
 
@@ -63,18 +61,6 @@ def repeat_batch(batch: Batch, times: int) -> Batch:
     return Batch({side: batch[side].repeat_interleave(times, 1) for side in batch}, indices)
 
 
-def draw_uniform(
-    generator: torch.Generator,
-    n_steps: int,
-    n_columns: int,
-    dtype: torch.dtype = torch.float32,
-    order: Tensor | None = None,
-) -> Tensor:
-    """Draw uniform random numbers (T, B) in [0, 1); order: see `World.global_rows`."""
-    make = functools.partial(torch.rand, generator=generator, dtype=dtype)
-    return world.draw(make, n_steps, n_columns, order)
-
-
 @torch.no_grad()
 def roll_out(
     stepper: Stepper,
@@ -84,17 +70,17 @@ def roll_out(
     first_B: Tensor | None = None,
     trace: Trace | None = None,
     temperature: float = 1.0,
-    order_B: Tensor | None = None,
 ) -> Rollout:
     """Sample every word from the policy, renormalised without `<pad>` and `<bos>`, for at most `limits_B` steps.
 
     Finished sentences leave the computation. generator: on the CPU; the number of its draws does not depend on the
     samples; None: decode greedily. forced_TB: words to take instead where they are not `<pad>`. first_B: initial words,
-    `<bos>` by default. trace: records the rollout. temperature: below 1 sharpens the policy. order_B: of the
-    hypotheses, see `World.global_rows`.
+    `<bos>` by default. trace: records the rollout. temperature: below 1 sharpens the policy.
     """
     size, longest, device = len(limits_B), int(limits_B.max()), stepper.device
-    draws_TB = draw_uniform(generator, longest, size, torch.float64, order_B).to(device) if generator else None
+    draws_TB = None
+    if generator:
+        draws_TB = torch.rand(longest, size, generator=generator, dtype=torch.float64).to(device)
     limits_B, sentences = limits_B.to(device), torch.arange(size, device=device)
     tokens_TB = torch.full((longest + 1, size), PAD, device=device)
     tokens_TB[0] = BOS if first_B is None else first_B

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from pysimt_sac.core.actor import Actor
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.distributed import world
-from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.distributed import seed_of_rank, world
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.core.metrics import bleu
 from pysimt_sac.core.options import read_section
@@ -84,12 +83,11 @@ class Session:
         self.actor, self.log = actor, log
         train = read_section(TrainOptions, opts.train, f"{opts.filename} [train]")
         self.filters = FilterChain(train.eval_filters)
-        seed = int(opts.train["seed"])
-        setup = Setup(actor, opts.model, str(opts.filename), seed, train.batch_size, self.filters, log.say)
+        self.seed = seed_of_rank(int(opts.train["seed"]))
+        setup = Setup(actor, opts.model, str(opts.filename), self.seed, train.batch_size, self.filters, log.say)
         self.warmup = setup.read(ActorOptions).actor_warmup
         self.health_freq = setup.read(RLOptions).health_freq
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
-        check_shardable(self.algorithm, setup)
         self.stage, self.actor_learns = "", False
         self.reported: dict[str, float] = {}  # metrics not yet shown on the console
         self.first_update = 0  # of the actor; before it, the actor does not learn
@@ -100,16 +98,15 @@ class Session:
         """Return the algorithm's loss, as a sum, in the form that both training loops expect."""
         self.enter(self.algorithm.stage(epoch))
         self.algorithm.metrics = {}  # of this update only, so that a resumed run reports the same
-        sharded = world.sharded  # whether the batch is; replayed experience may not be
         loss = self.algorithm.update(batch, update, epoch)
         self.actor_learns = bool(loss.terms)
         if self.algorithm.collector and update % self.health_freq == 0:
             norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
-            self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch, sharded)}, update)
+            self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch)}, update)
         if not loss.terms:  # a zero that depends on no weight: the host's optimiser skips them all
             return {"loss": torch.zeros((), device=self.actor.device, requires_grad=True), "n_items": loss.n_items}
         self.first_update = self.first_update or update
-        return {"loss": sum(loss.terms.values()) * world.global_count(loss.n_items), "n_items": loss.n_items}
+        return {"loss": sum(loss.terms.values()) * loss.n_items, "n_items": loss.n_items}
 
     @property
     def learning(self) -> str:
@@ -148,14 +145,12 @@ class Session:
         if stage != self.stage:
             self.stage = stage
             self.log.say(f"Now learning: {stage}")
-            with world.unsharded():  # every rank runs the gate on the same sentences
-                lines = self.algorithm.begin_stage(stage)
-            for line in lines:
+            for line in self.algorithm.begin_stage(stage):
                 self.log.say(line)
 
-    def report(self, metrics: dict[str, float], update: int) -> None:
-        """Log the metrics, add a point to each curve, and print new warnings."""
-        self.reported = dict(metrics)
+    def report(self, found: dict[str, Tensor | float], update: int) -> None:
+        """Average the metrics over all ranks, log them, add a point to each curve, and print new warnings."""
+        metrics = self.reported = world.average_metrics(found)
         self.log.say("  ".join(f"{name} {value:.3g}" for name, value in metrics.items()))
         for name, value in metrics.items():
             self.log.log_scalar(f"rl_{name}", value, update)
@@ -165,25 +160,21 @@ class Session:
     def gradient_norm(self, term: Tensor) -> float:
         """Return the norm of the actor's gradient of a single loss term."""
         weights = [weight for weight in self.actor.networks.parameters() if weight.requires_grad]
-        gradients = torch.autograd.grad(world.local_share(term), weights, retain_graph=True, allow_unused=True)
-        found = world.all_reduce([gradient for gradient in gradients if gradient is not None])
-        return float(torch.nn.utils.get_total_norm(found))
+        gradients = torch.autograd.grad(term, weights, retain_graph=True, allow_unused=True)
+        return float(torch.nn.utils.get_total_norm([gradient for gradient in gradients if gradient is not None]))
 
-    def word_scores(self, batch: Batch, sharded: bool) -> dict[str, float]:
+    def word_scores(self, batch: Batch) -> dict[str, float]:
         """Return BLEU of the last sampled hypotheses and of the batch's greedy ones, filtered as in validation."""
         collector = self.algorithm.collector
         if collector is None or collector.last is None:
             return {}
         _, rollout = collector.roll_out(self.actor, batch, generator=None)
         greedy = Translations.from_ids(rollout.tokens_TB, batch[self.actor.target], self.actor.tokens)
-        return {"sampled_bleu": self.word_bleu(collector.last, sharded), "greedy_bleu": self.word_bleu(greedy, sharded)}
+        return {"sampled_bleu": self.word_bleu(collector.last), "greedy_bleu": self.word_bleu(greedy)}
 
-    def word_bleu(self, translations: Translations, sharded: bool) -> float:
-        """Return corpus BLEU of words, not of the model's units; sharded: gather the translations of all ranks."""
-        pairs = list(zip(translations.hypotheses, translations.references, strict=True))
-        if sharded:
-            pairs = [pair for part in world.gather(pairs) for pair in part]
-        texts = zip(*pairs, strict=True)
+    def word_bleu(self, translations: Translations) -> float:
+        """Return corpus BLEU of words, not of the model's units."""
+        texts = translations.hypotheses, translations.references
         hypotheses, references = (self.filters([" ".join(words) for words in text]) for text in texts)
         return bleu(hypotheses, [references])
 
@@ -203,21 +194,6 @@ class Session:
         self.algorithm.load_state_dict(state["algorithm"])
 
 
-def check_shardable(algorithm: Algorithm, setup: Setup) -> None:
-    """Refuse user-defined algorithms and rewards that do not support several processes."""
-    if world.size == 1:
-        return
-    hint = "set `distributed = True` in it if it computes shares (docs/distributed.md), or train with one process"
-    if not algorithm.distributed:
-        raise UserError(f"{type(algorithm).__name__} does not train with several processes", setup.where, hint)
-    if algorithm.collector is None:
-        return
-    rewarder = algorithm.collector.rewarder
-    for name in rewarder.learners:
-        if not getattr(rewarder.parts[name], "distributed", False):
-            raise UserError(f"the reward {name!r} does not learn with several processes", setup.where, hint)
-
-
 class TrainedByAlgorithm:
     """What training loops need of a shell besides the loss; it delegates to the session once training starts."""
 
@@ -235,6 +211,17 @@ class TrainedByAlgorithm:
         """Restore the state."""
         if self.session:
             self.session.load_state_dict(state)
+
+    def rank_state(self) -> dict[str, Any]:
+        """Return what each process has for itself."""
+        return self.session.algorithm.rank_state() if self.session else {}
+
+    def load_rank_state(self, state: dict[str, Any] | None) -> None:
+        """Restore the state of `rank_state`; None: this process is new."""
+        if self.session and state is None:
+            self.session.algorithm.start_afresh(self.session.seed)
+        elif self.session and state is not None:
+            self.session.algorithm.load_rank_state(state)
 
     @property
     def learning(self) -> str:

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from pysimt_sac.core.actor import Encoded, TakenWords
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.distributed import world
 from pysimt_sac.core.policy import Support, find_support, full_policy, policy_on_support
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS, PAD
@@ -48,11 +47,9 @@ class EngineActor(NetworkActor):
         """Return the policy one step at a time."""
         return RecurrentStepper(self.decoder, encoded)
 
-    def readouts(
-        self, encoded: Encoded, tokens_TB: Tensor, positions_N: Tensor, order_N: Tensor | None = None
-    ) -> Tensor:
+    def readouts(self, encoded: Encoded, tokens_TB: Tensor, positions_N: Tensor) -> Tensor:
         """Return the output layer's input (N, E) at every real step."""
-        return self.decoder.readouts(encoded, tokens_TB[:-1], positions_N, order_N)  # type: ignore[no-any-return]
+        return self.decoder.readouts(encoded, tokens_TB[:-1], positions_N)  # type: ignore[no-any-return]
 
     def log_probs(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps) -> Tensor:
         """Return the log-probabilities (N, V) of the next word."""
@@ -76,10 +73,9 @@ class EngineActor(NetworkActor):
         tokens_TB: Tensor,
         positions_N: Tensor,
         support: Support | None,
-        order_N: Tensor | None = None,
     ) -> Tensor:
         """Return log pi (N, A) over a given support, or over all words."""
-        readout_NE, output = self.readouts(encoded, tokens_TB, positions_N, order_N), self.decoder.out2prob
+        readout_NE, output = self.readouts(encoded, tokens_TB, positions_N), self.decoder.out2prob
         if support is None:
             return full_policy(output(readout_NE).log_softmax(-1))
         return policy_on_support(linear_rows(output, readout_NE, support.tokens_NK), support)
@@ -95,5 +91,4 @@ class EngineActor(NetworkActor):
         positions_N = real_positions(reference_RB.ne(PAD).sum(0).cpu()).to(reference_RB.device, non_blocking=True)
         targets_N = reference_RB[1:].flatten().index_select(0, positions_N)
         readout_NE = self.readouts(encoded, reference_RB, positions_N)
-        n_words = world.global_count(len(targets_N))
-        return linear_cross_entropy(self.decoder.out2prob, readout_NE, targets_N) / n_words
+        return linear_cross_entropy(self.decoder.out2prob, readout_NE, targets_N) / len(targets_N)

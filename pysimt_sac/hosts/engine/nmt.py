@@ -184,6 +184,13 @@ class SimultaneousNMT(nn.Module):
         """Return the five key metrics since the last report, if there are new ones; None: those of the loss."""
         return None
 
+    def rank_state(self) -> dict[str, Any]:
+        """Return what each process has for itself beside its random states: nothing."""
+        return {}
+
+    def load_rank_state(self, state: dict[str, Any] | None) -> None:
+        """Restore the state of `rank_state`."""
+
     def training_state(self) -> dict[str, Any]:
         """Return what a resumed run needs beyond the weights; derived models add to it."""
         return {}

@@ -76,7 +76,6 @@ class PysimtActor(NetworkActor):
         tokens_TB: Tensor,
         positions_N: Tensor,
         support: Support | None,
-        order_N: Tensor | None = None,
     ) -> Tensor:
         """Return log pi (N, A) over a given support, or over all words."""
         log_p_NV, _ = self.unroll(encoded, tokens_TB, positions_N)

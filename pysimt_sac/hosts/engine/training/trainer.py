@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from pysimt_sac.core.distributed import world
+from pysimt_sac.core.distributed import seed_of_rank, world
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import make_folder
 from pysimt_sac.core.sections import TrainOptions
@@ -40,7 +40,6 @@ from pysimt_sac.hosts.engine.training.runs import Run, files_of_run
 from pysimt_sac.hosts.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.hosts.engine.training.startup import describe_host
 from pysimt_sac.hosts.engine.training.validation import Validator
-from pysimt_sac.network.layers import check_shardable_dropout
 
 UNHEALTHY = (
     "the last saved state is good, but would fail here again; what usually helps: a lower lr or gclip, warm-up, clean "
@@ -68,8 +67,6 @@ class Trainer:
             what = "the text or a vocabulary has changed since this run began"
             raise UserError(what, run.folder, "undo that, or start over with --restart")
         self.files = files_of_run(model.opts.to_dict())
-        if world.size > 1:
-            check_shardable_dropout(model.options, device, model.opts.filename)
         build_layers(model)
         self.notes = prepare_weights(model, options, fresh=state is None)
         with out_of_memory_as_user_error(device, "use a smaller model or another device"):
@@ -104,6 +101,8 @@ class Trainer:
             if state is None:
                 self.journal.say(describe_host(device))
             model.register_tensorboard(self.journal)
+            if world.rank:  # the weights are those of all ranks; from here on, every rank draws for itself
+                fix_seeds(seed_of_rank(self.progress.seed))
             if state:
                 self.restore_learner(state)
             for note in self.notes:
@@ -137,6 +136,8 @@ class Trainer:
             "random": random_states(),
             "journal": self.journal.position(),
         }
+        own = {"random": state["random"], "model": self.model.rank_state()}
+        state["other_ranks"] = world.gather_on_main(own)[1:]
         if world.is_main:
             save_state(self.run.folder, state)
 
@@ -150,9 +151,19 @@ class Trainer:
 
     def restore_learner(self, state: dict[str, Any]) -> None:
         """Restore the learner, and last, after everything that draws random numbers, the random states."""
+        others = state.get("other_ranks", [])
+        if world.size != len(others) + 1:
+            anew = "new processes start with their own random streams and empty replay buffers"
+            self.journal.show(f"Resumed with {world.size} processes; the run was saved by {len(others) + 1}: {anew}")
         with state_fits(self.run.folder):
             self.model.load_training_state(state["model"])
             restore_random_states(state["random"])
+            if 0 < world.rank <= len(others):
+                self.model.load_rank_state(others[world.rank - 1]["model"])
+                restore_random_states(others[world.rank - 1]["random"])
+            elif world.rank:
+                self.model.load_rank_state(None)
+                fix_seeds(seed_of_rank(self.progress.seed))
 
     def fingerprint(self) -> int:
         """Return a checksum of the text, to detect a change before a run is resumed."""
