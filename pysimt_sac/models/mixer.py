@@ -2,8 +2,8 @@
 
 In every sentence, the words before a border are taken from the reference and trained by cross-entropy; those after it
 are sampled and trained by REINFORCE with a learned linear baseline. The border is relative to the sentence's end: it
-starts `mixer_delta` words before the end and moves `mixer_delta` words towards the start every `mixer_every` epochs or
-updates, until whole hypotheses are sampled. `lambda_mle` weights the first part, `lambda_rl` the second. Rewards,
+starts `mixer_delta` words before the end and moves `mixer_delta` words towards the start every `mixer_every` updates,
+until whole hypotheses are sampled. `lambda_mle` weights the first part, `lambda_rl` the second. Rewards,
 `sampled_bleu` and lengths refer to whole hypotheses, reference words included.
 """
 
@@ -28,8 +28,7 @@ class MIXEROptions:
     """The `[model]` keys specific to MIXER."""
 
     mixer_delta: int = option(3, "words from one border to the next, and from the end to the first", minimum=1)
-    mixer_every: int = option(5, "how many epochs or updates the border stays in one place", minimum=1)
-    mixer_unit: str = option("epochs", "what mixer_every counts", choices=("epochs", "updates"))
+    mixer_every: int = option(200, "updates in which the border stays in one place", minimum=1)
 
 
 @algorithm("MIXERNMT")
@@ -46,14 +45,14 @@ class MIXER(Algorithm):
         self.baseline = LearnedBaseline(self.actor.state_size, lr, self.actor.device)
         self.parts = {"collector": self.collector, "baseline": self.baseline}
 
-    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+    def update(self, batch: Batch, step: int) -> ActorLoss:
         """Start from a prefix of the reference, sample the rest, and return the loss of both parts."""
         actor, common, lengths_B = self.actor, self.common, batch.lengths[self.actor.target]
-        borders_B = self.borders(lengths_B, update, epoch).to(actor.device)
+        borders_B = self.borders(lengths_B, step).to(actor.device)
         reference_TB = batch[actor.target][1:]
         times_T1 = torch.arange(len(reference_TB), device=actor.device).unsqueeze(1)
         forced_TB = reference_TB.masked_fill(times_T1 >= borders_B, PAD)
-        experience = self.collector.collect(actor, batch, update, forced_TB=forced_TB)
+        experience = self.collector.collect(actor, batch, step, forced_TB=forced_TB)
         steps = experience.steps
         with actor.training_mode(common.gradient_dropout):
             taken = actor.taken_words(actor.encode(batch), experience.tokens_TB, steps)
@@ -71,9 +70,8 @@ class MIXER(Algorithm):
         terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * cross_entropy}
         return ActorLoss(terms, n_words)
 
-    def borders(self, lengths_B: Tensor, update: int, epoch: int) -> Tensor:
+    def borders(self, lengths_B: Tensor, step: int) -> Tensor:
         """Return how many initial words come from the reference; lengths include `<bos>` and `<eos>`."""
-        done = (epoch if self.options.mixer_unit == "epochs" else update) - 1
-        n_sampled = self.options.mixer_delta * (1 + done // self.options.mixer_every)
+        n_sampled = self.options.mixer_delta * (1 + (step - 1) // self.options.mixer_every)
         most = max(0, self.common.rollout_max_len - self.options.mixer_delta)  # so that at least some words are sampled
         return (lengths_B - 2 - n_sampled).clamp(min=0, max=most)

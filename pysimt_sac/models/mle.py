@@ -13,7 +13,7 @@ class MLE(Algorithm):
 
     distributed = True
 
-    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+    def update(self, batch: Batch, step: int) -> ActorLoss:
         """Return the mean negative log-likelihood per word."""
         nll = self.actor.nll(self.actor.encode(batch), batch[self.actor.target])
         return ActorLoss({"mle": nll}, int((batch.lengths[self.actor.target] - 1).sum()))

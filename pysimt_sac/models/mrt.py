@@ -16,7 +16,7 @@ from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector, return_metrics
-from pysimt_sac.rl.policy import select_encoded
+from pysimt_sac.rl.rollout import select_encoded
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
@@ -42,7 +42,7 @@ class MRT(Algorithm):
         self.collector: Collector = Collector(setup)
         self.parts = {"collector": self.collector}
 
-    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+    def update(self, batch: Batch, step: int) -> ActorLoss:
         """Sample candidates, remove duplicates, and return the risk of the rest."""
         actor, common, options = self.actor, self.common, self.options
         n_candidates, forced_TB = options.n_samples + options.mrt_reference, None
@@ -51,7 +51,7 @@ class MRT(Algorithm):
             forced_TB = torch.zeros_like(reference_TB).repeat_interleave(n_candidates, 1)
             forced_TB[:, ::n_candidates] = reference_TB
         temperature = options.sampling_temperature
-        sampled = self.collector.collect(actor, batch, update, n_candidates, forced_TB, temperature)
+        sampled = self.collector.collect(actor, batch, step, n_candidates, forced_TB, temperature)
         columns_C = unique_columns(sampled.tokens_TB, n_candidates).to(actor.device)
         candidates, sentences_C = sampled.select(columns_C), columns_C // n_candidates
         steps = candidates.steps

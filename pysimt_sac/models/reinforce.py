@@ -23,7 +23,7 @@ from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector, return_metrics
 from pysimt_sac.rl.estimators import BaselineOptions, LearnedBaseline
-from pysimt_sac.rl.policy import repeat_encoded
+from pysimt_sac.rl.rollout import repeat_encoded
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
@@ -60,11 +60,11 @@ class REINFORCE(Algorithm):
             self.learned = LearnedBaseline(self.actor.state_size, lr, self.actor.device)
             self.parts["baseline"] = self.learned
 
-    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+    def update(self, batch: Batch, step: int) -> ActorLoss:
         """Sample hypotheses and return the policy-gradient loss of their advantages."""
         actor, common, n_samples = self.actor, self.common, self.options.n_samples
         temperature = self.options.sampling_temperature
-        experience = self.collector.collect(actor, batch, update, n_samples, temperature=temperature)
+        experience = self.collector.collect(actor, batch, step, n_samples, temperature=temperature)
         steps = experience.steps
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(batch)

@@ -1,43 +1,30 @@
-"""`SACNMT`: Soft Actor-Critic for translation (the paper's SAC BLEU, or any other reward).
+"""`SACNMT`: Soft Actor-Critic for text (the paper's SAC BLEU, or any other reward).
 
-The critics learn alone for `critic_pretrain_epochs`, then jointly with the actor. The update is Haarnoja et al.'s, with
-the expectation over actions computed exactly, as a sum over words. With `known_reward`, Q(s,a) = r(s,a) + w f(s,a): the
-reward of a word is computed, not learned, and the critics learn only the future f. With `branch_states`, the likeliest
-words of some states are continued to the end; their returns replace Q there, and teach the critics to rank words.
-With neither, and with `critic_target: td`, this is the paper's algorithm (`experiments/sac_paper.conf`).
+Haarnoja et al.'s algorithm, with the expectation over actions computed exactly, as a sum over words: stochastic
+rollouts, a replay buffer, twin critics with target networks, and a policy that maximises reward and entropy. The
+critics read the reference. They learn alone for `critic_pretrain_updates`, then jointly with the actor.
+
+With `lambda_return` above 0, the soft Bellman backup looks further ahead than one step. With `known_reward`,
+Q(s,a) = r(s,a) + f(s,a): the reward of a word can be computed, so the critics learn only the future f.
+`experiments/sac_paper.conf` uses neither, as the paper.
 """
 
 import dataclasses
-from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
 
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import option
+from pysimt_sac.core.policy import entropy
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
-from pysimt_sac.rl.branching import (
-    BranchOptions,
-    branch_metrics,
-    collect_experience,
-    known_rewards,
-    policy_on_experience,
-)
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import (
-    CriticEnsemble,
-    TargetNetwork,
-    critic_metrics,
-    monte_carlo_returns,
-)
-from pysimt_sac.rl.critic_options import CriticOptions
-from pysimt_sac.rl.diagnostics import gate_lines
-from pysimt_sac.rl.estimators import FutureWeight, Temperature
-from pysimt_sac.rl.policy import PolicyAtSteps
-from pysimt_sac.rl.replay import Experience, ReplayBuffer
+from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, critic_metrics
+from pysimt_sac.rl.diagnostics import GateOptions, gate_lines
+from pysimt_sac.rl.estimators import Temperature
+from pysimt_sac.rl.policy import known_rewards, policy_at_steps
+from pysimt_sac.rl.replay import ReplayBuffer
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
@@ -45,141 +32,78 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 class SACOptions:
     """The `[model]` keys specific to Soft Actor-Critic."""
 
-    alpha: float | str = option(0.01, "temperature: weight of the entropy, or learned", choices=("auto",), minimum=0)
-    target_entropy: float | None = option(
-        None, "`alpha: auto`: target entropy per word in nats; none: that of the pre-trained actor", above=0
-    )
-    alpha_lr: float = option(0.0003, "`alpha: auto`: its learning rate", above=0)
-    tau: float = option(0.005, "Polyak averaging of the critics' target networks", above=0, maximum=1)
-    n_critics: int = option(2, "number of critics; the minimum of their Q is used", minimum=1)
-    critic_weight: float | str = option(
-        "auto", "w in Q = r + w f; `auto`: fitted on held-out branches; 1 without any", choices=("auto",), minimum=0
-    )
-    buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
-    critic_every: int = option(1, "in joint training, update the critics once every this many updates", minimum=1)
-    kl_weight: float = option(0.0, "weight of the KL divergence from the pre-trained actor", minimum=0)
+    alpha: float | str = option(
+        0.05, "temperature: weight of the entropy; `auto`: learned, to keep the entropy of the pre-trained actor",
+        choices=("auto",), minimum=0,
+    )  # fmt: skip
+    buffer_size: int = option(200, "batches in the replay buffer", minimum=1)
 
 
 @algorithm("SACNMT")
 class SAC(Algorithm):
     """Soft Actor-Critic over the words of a vocabulary."""
 
-    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, BranchOptions, SACOptions)
-    defaults: ClassVar[dict[str, Any]] = {"branch_states": 0, "branch_path": "sample"}
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, GateOptions, SACOptions)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        options = self.options = setup.read(SACOptions)
-        self.critic_options, self.branch_options = setup.read(CriticOptions), setup.read(BranchOptions)
+        options, self.options = setup.read(SACOptions), setup.read(CriticOptions)
         self.collector: Collector = Collector(setup)
-        if not self.branch_options.branch_states:
-            self.critic_options.check_no_branch_target()
-        elif self.critic_options.gamma < 1:
-            hint = "set gamma: 1.0, or branch_states: 0"
-            raise UserError("the returns of branches are not discounted", f"{setup.where} gamma", hint)
-        if self.critic_options.known_reward or self.branch_options.branch_states:
-            self.collector.rewarder.check_no_learners()
-        self.critics = CriticEnsemble.build(setup, self.critic_options, options.n_critics, options.tau)
-        device, max_len = self.actor.device, self.common.rollout_max_len
-        self.temperature = Temperature.build(options.alpha, options.target_entropy, options.alpha_lr, device)
-        self.future_weight = FutureWeight(options.critic_weight, self.branch_options.branch_states > 0, device)
         self.replay: ReplayBuffer = ReplayBuffer(options.buffer_size, setup.seed)
-        self.parts = {"collector": self.collector, "critics": self.critics, "replay": self.replay}
-        self.parts |= {"temperature": self.temperature, "future_weight": self.future_weight}
-        if options.kl_weight:
-            frozen = self.parts["pretrained"] = TargetNetwork(self.actor.networks)
-            self.pretrained = self.actor.with_networks(frozen.network)
-        n_states, n_words = self.branch_options.branch_states, self.branch_options.branch_words
-        n_words = n_words if n_states or self.critic_options.known_reward else 0
-        labels = bool(self.collector.rewarder.learners)
-        setup.log(self.replay.describe_size(setup.batch_size, max_len, labels, n_words, n_states))
+        self.critics = CriticEnsemble.build(setup, self.options, n_critics=2)
+        self.temperature = Temperature(options.alpha, self.actor.device)
+        self.updates_without_actor = self.options.critic_pretrain_updates
+        self.parts = {"collector": self.collector, "replay": self.replay}
+        self.parts |= {"critics": self.critics, "temperature": self.temperature}
 
-    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+    def update(self, batch: Batch, step: int) -> ActorLoss:
         """Store a rollout; on replayed experience, update critics and temperature, and return the actor loss."""
-        actor, options, critics, alpha = self.actor, self.critic_options, self.critics, self.temperature.alpha
-        stage = options.stage(epoch)
-        critics_learn = not stage.trains_actor or update % self.options.critic_every == 0
-        branching = self.branch_options, update, options.known_reward
-        self.replay.add(collect_experience(actor, batch, self.collector, *branching))
+        actor, common, options, critics = self.actor, self.common, self.options, self.critics
+        alpha, actor_learns = self.temperature.alpha, step > self.updates_without_actor
+
+        # Roll out, store, sample
+        self.replay.add(self.collector.collect(actor, batch, step))
         experience = self.replay.sample().to(actor.device)
 
-        # The policy at the visited states, without dropout, over its support; the known rewards
-        needs_current = self.temperature.learned or not stage.monte_carlo
-        support = options.support_of_step
-        experience, policy = policy_on_experience(actor, self.collector, experience, *support, needs_current)
-        known_N, known_NA = known_rewards(experience, policy.steps, options.known_reward)
-        held_out_B = self.future_weight.held_out(experience.source_SB)
+        # The policy at the visited states, without dropout, and the known part of Q
+        with torch.no_grad(), actor.training_mode(dropout=False):
+            encoded = actor.encode(experience.batch)
+            experience = self.collector.rescore(actor, encoded, experience)
+            policy = policy_at_steps(actor, encoded, experience, *options.support)
+        steps, support = experience.steps, policy.support
+        known_N, known_NA = known_rewards(self.collector, actor, experience, policy, options.known_reward)
 
-        # Critic targets: Monte Carlo returns, or r + gamma V(s') (Eq. 7 and 8)
-        returns_N = monte_carlo_returns(experience, policy, options.gamma, alpha)
-        target_N = returns_N
-        if not stage.monte_carlo:
-            target_N = critics.bootstrapped_targets(experience, policy, options.gamma, alpha, known_NA)
+        # Critic targets: r + gamma V(s'), with V from the target networks (Eq. 7 and 8)
+        with torch.no_grad():
+            q_INA = critics.q_of_actions(critics.readouts(experience, target=True), support, target=True)
+            values_N = losses.soft_value(known_NA + q_INA, policy.log_pi_NA, alpha)
+            soft = entropy(policy.log_pi_NA), steps, options.gamma, alpha
+            rewards_N = steps.flatten(experience.rewards_TB)
+            target_N = losses.lambda_returns(rewards_N, values_N, *soft, options.lambda_return)
 
         # Critic loss (Eq. 9); one forward pass, before the critic step, serves both critic and actor loss
-        with torch.set_grad_enabled(critics_learn):
-            readouts = critics.readouts(experience, policy.steps)
+        readouts = critics.readouts(experience)
         q_IN = known_N + critics.q_of_taken(readouts, policy.taken_N)
-        with torch.no_grad():
-            future_INA = critics.q_of_actions(readouts, policy.support)
-        learns_N = ~policy.steps.of_sentences(held_out_B)
-        branches = experience.branches
-        if stage.target == "branch" and branches is not None:
-            learns_N = learns_N & branches.mask_N(policy.steps)
-        critic_loss = losses.critic_loss(q_IN[:, learns_N], target_N[learns_N])
-        q_INA = known_NA + self.future_weight.value * future_INA
-        if branches is not None:
-            rows_M, held_out_M = branches.rows_M(policy.steps), held_out_B[branches.sentences_M]
-            predicted_IMK = critics.q_of_words(readouts, rows_M, branches.tokens_MK)
-            realised_MK = branches.futures_MK(options.known_reward)
-            ranked = predicted_IMK[:, ~held_out_M], realised_MK[~held_out_M], branches.valid_MK[~held_out_M]
-            critic_loss = critic_loss + losses.within_state_loss(*ranked)
-            held_out = predicted_IMK[:, held_out_M], realised_MK[held_out_M], branches.valid_MK[held_out_M]
-            self.future_weight.update(*held_out)
-            q_INA = q_INA.index_copy(1, rows_M, branches.returns_MK.expand(len(q_INA), -1, -1))
-            self.metrics |= branch_metrics(branches)
-        if critics_learn:
-            self.metrics["critic_gradient"] = critics.step(critic_loss, len(policy.steps), stage.critic_lr)
-        self.metrics["critic_loss"] = critic_loss.detach()
+        q_INA = known_NA + critics.q_of_actions(readouts, support).detach()
+        critic_loss = losses.critic_loss(q_IN, target_N)
+        gradient_norm = critics.step(critic_loss, len(steps), joint=actor_learns)
+        critics.polyak_update()
+        returns_N = losses.lambda_returns(rewards_N, values_N, *soft, lambda_return=1.0)
+        self.metrics |= {"alpha": alpha, "critic_loss": critic_loss.detach(), "critic_gradient": gradient_norm}
         self.metrics |= critic_metrics(q_IN, target_N, returns_N, policy.log_pi_NA)
 
-        # Target networks; without bootstrapping they need not lag behind
-        critics.polyak_update(1.0 if stage.monte_carlo else None)
-
         # Actor loss (Eq. 10), with dropout, and temperature
-        terms: dict[str, Tensor] = {}
-        if stage.trains_actor:
-            terms = self.actor_terms(experience, policy, q_INA)
-            self.temperature.update(policy.log_pi_NA)
-        else:
-            self.temperature.observe(policy.log_pi_NA)
-        self.metrics |= {"alpha": alpha, "critic_weight": self.future_weight.value}
-        return ActorLoss(terms, len(policy.steps))
-
-    def actor_terms(self, experience: Experience, policy: PolicyAtSteps, q_INA: Tensor) -> dict[str, Tensor]:
-        """Return the terms of the actor loss; with recorded choices, only over states with more than one."""
-        actor, common, batch = self.actor, self.common, experience.batch
-        rows_N, support = policy.states(undecided=experience.choices is not None)
-        states = experience.tokens_TB, policy.steps.positions_N[rows_N], support
+        self.temperature.update(policy.log_pi_NA, actor_learns)
+        if not actor_learns:
+            return ActorLoss({}, len(steps))
         with actor.training_mode(common.gradient_dropout):
-            encoded = actor.encode(batch)
-            log_pi_NA, nll = actor.policy_on(encoded, *states), actor.nll(encoded, experience.reference_RB)
+            encoded = actor.encode(experience.batch)
+            log_pi_NA = actor.policy_on(encoded, experience.tokens_TB, steps.positions_N, support)
+            nll = actor.nll(encoded, experience.reference_RB)
         self.metrics["mle_loss"] = nll.detach()
-        reinforcement = losses.actor_loss(log_pi_NA, q_INA[:, rows_N], self.temperature.alpha)
-        terms = {"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}
-        if self.options.kl_weight:
-            with torch.no_grad():
-                log_pi_0_NA = self.pretrained.policy_on(self.pretrained.encode(batch), *states)
-            kl = losses.kl_divergence(log_pi_NA, log_pi_0_NA)
-            self.metrics["kl"] = kl.detach()
-            terms["kl"] = self.options.kl_weight * kl
-        return terms
+        reinforcement = losses.actor_loss(log_pi_NA, q_INA, alpha)
+        return ActorLoss({"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}, len(steps))
 
-    def stage(self, epoch: int) -> str:
-        """Return the stage of an epoch: critics alone, then actor and critics."""
-        return self.critic_options.stage(epoch).name
-
-    def begin_stage(self, stage: str) -> list[str]:
-        """Run the gate on the critics before the actor starts to learn from them."""
-        weight = float(self.future_weight.value)
-        return gate_lines(self.setup, self.collector, self.critics, stage, float(self.temperature.alpha), weight)
+    def before_actor_learns(self) -> list[str]:
+        """Test the critics before the actor learns from them."""
+        return gate_lines(self.setup, self.collector, self.critics, float(self.temperature.alpha))

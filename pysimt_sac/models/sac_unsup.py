@@ -74,18 +74,20 @@ class SACUnsup(Algorithm):
             if not is_used:
                 raise UserError("has no effect with `oracle: gold`", f"{setup.where} {key}", hint)
 
-    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+    def update(self, batch: Batch, step: int) -> ActorLoss:
         """Store a rollout; on replayed experience, update the discriminator and return the actor loss."""
         actor, common = self.actor, self.common
-        self.replay.add(self.collector.collect(actor, batch, update))
-        experience = self.replay.sample().to(actor.device)
+        experience = self.collector.collect(actor, batch, step)
+        self.replay.add(experience)
+        if self.options.oracle == "gold":  # the policy gradient needs samples of the current policy
+            experience = self.replay.sample().to(actor.device)
         steps = experience.steps
         pairs = experience.batch
         with actor.training_mode(dropout=False), torch.no_grad():
             evaluated = actor.encode(pairs)
         experience = self.collector.rescore(actor, evaluated, experience)
         self.metrics["chance_accuracy"] = 1 / self.discriminator.n_labels
-        if update <= self.updates_without_actor:
+        if step <= self.updates_without_actor:
             return ActorLoss({}, len(steps))
         with actor.training_mode(common.gradient_dropout):
             encoded = actor.encode(pairs)
@@ -125,7 +127,8 @@ class SACUnsup(Algorithm):
         taken_N1 = steps.flatten(experience.tokens_TB[1:]).unsqueeze(1)
         log_pi_NV = self.actor.policy_on(encoded, experience.tokens_TB, steps.positions_N, None)
         rewards_N, entropy_N = steps.flatten(experience.rewards_TB), entropy(log_pi_NV)
-        returns_N = losses.soft_returns(rewards_N, entropy_N.detach(), steps, self.options.oracle_gamma, alpha=0.0)
+        discounted = entropy_N.detach(), steps, self.options.oracle_gamma, 0.0
+        returns_N = losses.lambda_returns(rewards_N, torch.zeros_like(rewards_N), *discounted, lambda_return=1.0)
         advantages_N = returns_N - mean_of_others(returns_N, steps)
         self.metrics |= {"return": returns_N.mean(), "entropy": entropy_N.detach().mean()}
         log_pi_N = log_pi_NV.gather(1, taken_N1).squeeze(1)

@@ -34,10 +34,10 @@ class Vine(Algorithm):
         self.collector.rewarder.check_no_learners()
         self.parts = {"collector": self.collector}
 
-    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
+    def update(self, batch: Batch, step: int) -> ActorLoss:
         """Roll out and branch the path, and return the all-action policy-gradient loss of the branches."""
         actor, common = self.actor, self.common
-        experience = collect_branched(actor, batch, self.collector, self.options, update)
+        experience = collect_branched(actor, batch, self.collector, self.options, step)
         branches = experience.branches
         assert branches is not None
         with actor.training_mode(common.gradient_dropout):

@@ -56,21 +56,20 @@ class Algorithm(ABC):
         self.metrics: dict[str, Tensor | float] = {}
 
     @abstractmethod
-    def update(self, batch: Batch, update: int, epoch: int) -> ActorLoss:
-        """Update everything that learns besides the actor, and return the actor loss of a batch."""
+    def update(self, batch: Batch, step: int) -> ActorLoss:
+        """Update everything that learns besides the actor, and return the actor loss of a batch.
 
-    def stage(self, epoch: int) -> str:
-        """Return the name of an epoch's stage: what learns in it."""
-        return "actor"
+        step: the number of this update, from 1.
+        """
 
-    def begin_stage(self, stage: str) -> list[str]:
-        """Prepare a stage, once when it starts; return lines to log."""
+    def before_actor_learns(self) -> list[str]:
+        """Do something once, before the actor's first update; return lines to log. `rl.diagnostics` has a gate."""
         return []
 
-    def report(self, update: int) -> dict[str, Tensor | float]:
+    def report(self, step: int) -> dict[str, Tensor | float]:
         """Return the metrics of the rollouts and of the last update."""
         metrics = {**(self.collector.metrics if self.collector else {}), **self.metrics}
-        return {**metrics, **self.replay.metrics(update)} if self.replay else metrics
+        return {**metrics, **self.replay.metrics(step)} if self.replay else metrics
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parts."""

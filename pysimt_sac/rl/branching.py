@@ -13,14 +13,12 @@ from torch import Tensor
 
 from pysimt_sac.core.actor import Actor, Stepper
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import option
 from pysimt_sac.core.policy import Support, policy_on_support
-from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS, PAD
 from pysimt_sac.rewards import SourceTexts
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.policy import PolicyAtSteps, policy_at_steps
+from pysimt_sac.rl.policy import PolicyAtSteps
 from pysimt_sac.rl.replay import Branches, Choices, Experience
 from pysimt_sac.rl.rollout import Rollout, Trace, roll_out, step_limits
 
@@ -38,53 +36,20 @@ class BranchOptions:
     branch_continuation: str = option("greedy", "how a branch is continued", choices=("greedy", "sample"))
 
 
-def collect_experience(
-    actor: Actor,
-    batch: Batch,
-    collector: Collector,
-    options: BranchOptions,
-    update: int,
-    known_rewards: bool,
-) -> Experience:
-    """Collect a plain rollout, or a branched one if branches or the rewards of other words are needed."""
-    if not (known_rewards or options.branch_states):
-        return collector.collect(actor, batch, update)
-    return collect_branched(actor, batch, collector, options, update, known_rewards)
-
-
-def policy_on_experience(
-    actor: Actor, collector: Collector, experience: Experience, k: int, least: float, current: bool
-) -> tuple[Experience, PolicyAtSteps]:
-    """Return the experience, rescored if a reward learns, and the policy at its states, without dropout.
-
-    The support is the likeliest words of a branched rollout, or else given by k and least. current: compute the current
-    policy instead of the behaviour policy stored with a branched rollout. The stored one costs nothing and suffices for
-    the entropies in Monte Carlo returns; bootstrapping and a learned temperature need the current policy.
-    """
-    if experience.choices is not None and not current:
-        return experience, policy_at_choices(experience)
-    with actor.training_mode(dropout=False), torch.no_grad():
-        encoded = actor.encode(experience.batch)
-        if experience.choices is not None:
-            kept = policy_at_choices(experience)
-            states = experience.tokens_TB, kept.steps.positions_N, kept.support
-            return experience, kept._replace(log_pi_NA=actor.policy_on(encoded, *states))
-        policy = policy_at_steps(actor, encoded, experience, k, least)
-    return collector.rescore(actor, encoded, experience), policy
-
-
 @torch.no_grad()
 def collect_branched(
     actor: Actor,
     batch: Batch,
     collector: Collector,
     options: BranchOptions,
-    update: int,
+    step: int,
     known_rewards: bool = False,
+    alpha: float = 0.0,
 ) -> Experience:
     """Roll out a path without dropout, continue the likeliest words of some of its states, and score all of them.
 
-    known_rewards: also compute r(s, a) for the likeliest words of every state.
+    known_rewards: also compute r(s, a) for the likeliest words of every state. alpha: the returns of branches include
+    the entropy of the states after them, over the likeliest words, with this weight.
     """
     collector.rewarder.check_no_learners()
     generator, references_RB = collector.generator, collector.references(batch[actor.target])
@@ -99,7 +64,7 @@ def collect_branched(
         valid_MK = trace.log_pi_TBK[times_M, sentences_M] >= math.log(max(options.branch_min_probability, 1e-30))
         states_C, columns_C = valid_MK.nonzero().unbind(1)
         times_C, sentences_C = times_M[states_C], sentences_M[states_C]
-        whole_TC = complete(
+        whole_TC, entropy_C = complete(
             stepper,
             path,
             trace,
@@ -109,19 +74,20 @@ def collect_branched(
             tokens_C=tokens_MK[states_C, columns_C],
             generator=generator if options.branch_continuation == "sample" else None,
             all_greedy=options.branch_path == options.branch_continuation == "greedy",
+            with_entropy=alpha > 0,
         )
-    experience = collector.score(actor, batch, encoded, path, update, generator, True, references_RB)
+    experience = collector.score(actor, batch, encoded, path, step, generator, True, references_RB)
     choices = likeliest_words(trace, len(path.tokens_TB) - 1, options.branch_min_probability)
     source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
     if known_rewards:
         inputs = path.tokens_TB, references_RB, choices.tokens_TBK, limits_B
         choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, source))
-    # The return of a branch is c (R_T - R_{t-1}): the score of the hypothesis minus what the prefix has earned.
+    # The return of a branch: c (R_T - R_{t-1}), the score minus what the prefix has earned, and the entropy after it.
     branch_references_RC = references_RB.index_select(1, sentences_C)
     scores_C = collector.final_scores(actor, whole_TC, branch_references_RC, source, sentences_C)
     before_C = (experience.scale_B * experience.potentials_before_TB)[times_C, sentences_C]
     returns_MK = torch.zeros(valid_MK.shape, device=actor.device)
-    returns_MK[states_C, columns_C] = scores_C - before_C
+    returns_MK[states_C, columns_C] = scores_C - before_C + alpha * entropy_C
     rewards_MK = choices.rewards_TBK[times_M, sentences_M]
     branches = Branches(times_M, sentences_M, tokens_MK, valid_MK, rewards_MK, returns_MK)
     return dataclasses.replace(experience, branches=branches, choices=choices)
@@ -162,31 +128,40 @@ def complete(
     tokens_C: Tensor,
     generator: torch.Generator | None,
     all_greedy: bool,
-) -> Tensor:
+    with_entropy: bool,
+) -> tuple[Tensor, Tensor]:
     """Return whole hypotheses (T, C): the path up to a state, a word, and the continuation from the forked state.
 
-    all_greedy: path and continuations are greedy, so the path's own word need not be continued again.
+    all_greedy: path and continuations are greedy, so the path's own word need not be continued again. The second part
+    of the result is the sum of the entropies of the states after the word (C); zeros unless `with_entropy`.
     """
     whole_TC = path.tokens_TB.index_select(1, sentences_C)
     longest, every_C = int(limits_B.max()) + 1, torch.arange(len(times_C), device=times_C.device)
     whole_TC = torch.cat((whole_TC, whole_TC.new_full((longest - len(whole_TC), len(times_C)), PAD)))
-    known_C = (
-        whole_TC[times_C + 1, every_C].eq(tokens_C) if all_greedy else torch.zeros_like(tokens_C, dtype=torch.bool)
-    )
+    known_C = whole_TC[times_C + 1, every_C].eq(tokens_C) & all_greedy
     rows_T1 = torch.arange(longest, device=whole_TC.device).unsqueeze(1)
     whole_TC = whole_TC.masked_fill((rows_T1 > times_C) & ~known_C, PAD)
     whole_TC[times_C + 1, every_C] = tokens_C
+    entropy_C = torch.zeros(len(times_C), device=times_C.device)
+    if with_entropy:
+        after_TC = rows_T1[: trace.shape[0]] > times_C
+        entropy_C = (trace.entropies_TB[:, sentences_C] * (after_TC & known_C)).sum(0)
     left_C = limits_B[sentences_C] - times_C - 1
     open_ = (tokens_C.ne(EOS) & (left_C > 0) & ~known_C).nonzero().squeeze(1)
     if len(open_):
         assert trace.states_TBH is not None
         forked = stepper.fork(sentences_C[open_], trace.states_TBH[times_C[open_], sentences_C[open_]])
-        continued = roll_out(forked, left_C[open_].cpu(), generator, first_B=tokens_C[open_]).tokens_TB
+        limits, record = left_C[open_].cpu(), None
+        if with_entropy:
+            record = Trace(trace.k, int(limits.max()), len(open_), times_C.device, with_states=False)
+        continued = roll_out(forked, limits, generator, first_B=tokens_C[open_], trace=record).tokens_TB
         rows = times_C[open_] + 1 + torch.arange(len(continued), device=open_.device).unsqueeze(1)
         columns = open_.expand_as(rows)
         fits = rows < longest
         whole_TC[rows[fits], columns[fits]] = continued[fits]
-    return whole_TC
+        if record is not None:
+            entropy_C[open_] = record.entropies_TB.sum(0)
+    return whole_TC, entropy_C
 
 
 @torch.no_grad()
@@ -213,37 +188,11 @@ def policy_at_choices(experience: Experience) -> PolicyAtSteps:
     return PolicyAtSteps(steps, steps.flatten(experience.tokens_TB[1:]), policy_on_support(log_pi_NK, support), support)
 
 
-def known_rewards(experience: Experience, steps: Steps, known: bool) -> tuple[Tensor, Tensor]:
-    """Return the known part of Q: r of the taken words (N) and of the likeliest words (N, K); zeros if unknown."""
-    if not known or experience.choices is None:
+def known_part(experience: Experience, known: bool) -> tuple[Tensor, Tensor]:
+    """Return the known part of Q at a branched rollout: r of the taken words (N) and of the likeliest ones (N, K)."""
+    steps = experience.steps
+    if not known:
         zeros_N = torch.zeros(len(steps), device=experience.tokens_TB.device)
         return zeros_N, zeros_N.unsqueeze(1)
+    assert experience.choices is not None
     return steps.flatten(experience.rewards_TB), steps.flatten(experience.choices.rewards_TBK)
-
-
-def support_rewards(
-    actor: Actor, collector: Collector, experience: Experience, policy: PolicyAtSteps, known: bool
-) -> tuple[Tensor, Tensor]:
-    """Like `known_rewards`, for a support chosen after the rollout."""
-    steps, support = policy.steps, policy.support
-    if not known:
-        return known_rewards(experience, steps, known)
-    if support is None:
-        hint = "set support to a few words, e.g. support: 4"
-        raise UserError("is not computed for the whole vocabulary", "[model] known_reward", hint)
-    if collector.permute:  # the rewards of other words are not permuted; the control would learn from them
-        hint = "set one of them to False; SACNMT has both"
-        raise UserError("cannot be combined with permute_rewards here", "[model] known_reward", hint)
-    tokens_NK = support.tokens_NK.masked_fill(~support.valid_NK, PAD)
-    candidates = tokens_NK.new_zeros(steps.shape[0] * steps.shape[1], tokens_NK.size(1))
-    candidates = candidates.index_copy(0, steps.positions_N, tokens_NK).unflatten(0, steps.shape)
-    limits_B = step_limits(experience.reference_RB.ne(PAD).sum(0).cpu(), collector.max_len)
-    rewards_TBK = collector.next_rewards(
-        actor,
-        experience.tokens_TB,
-        experience.reference_RB,
-        candidates,
-        limits_B,
-        SourceTexts(experience.source_SB, actor.source_tokens),
-    )
-    return steps.flatten(experience.rewards_TB), steps.flatten(rewards_TBK)

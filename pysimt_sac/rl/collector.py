@@ -10,9 +10,8 @@ from pysimt_sac.core.actor import Actor, Encoded
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.rewards import Rewarder, RolloutTensors, SourceTexts, Translations, permute
-from pysimt_sac.rl.policy import mean_state, repeat_encoded
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import Rollout, repeat_batch, roll_out, step_limits
+from pysimt_sac.rl.rollout import Rollout, repeat_batch, repeat_encoded, roll_out, step_limits
 from pysimt_sac.rl.setup import RLOptions, Setup
 
 RECENT = 30  # batches that metrics are averaged over
@@ -21,7 +20,7 @@ RECENT = 30  # batches that metrics are averaged over
 class Collector:
     """Collects experience; owns the reward and its own random state.
 
-    last: the last hypotheses. recent: counts of the last batches; a single one is not representative, since all its
+    last: the last experience. recent: counts of the last batches; a single one is not representative, since all its
     sentences have the same length.
     """
 
@@ -33,7 +32,7 @@ class Collector:
             hint = "use a reward that does not learn"
             raise UserError("cannot be combined with a reward that learns", f"{setup.where} permute_rewards", hint)
         self.generator = torch.Generator().manual_seed(setup.seed)
-        self.last: Translations | None = None
+        self.last: Experience | None = None
         self.recent: list[dict[str, float]] = []
         self.reward_metrics: dict[str, float] = {}
 
@@ -41,18 +40,19 @@ class Collector:
         self,
         actor: Actor,
         batch: Batch,
-        update: int,
+        step: int,
         n_samples: int = 1,
         forced_TB: Tensor | None = None,
         temperature: float = 1.0,
     ) -> Experience:
         """Sample `n_samples` hypotheses of every source, in adjacent columns, and score them.
 
-        forced_TB: prefixes that hypotheses start with. temperature: sampling temperature.
+        step: the number of the update, which dates the experience. forced_TB: prefixes that hypotheses start with.
+        temperature: sampling temperature.
         """
         encoded, rollout = self.roll_out(actor, batch, self.generator, forced_TB, n_samples, temperature)
         encoded, batch = repeat_encoded(encoded, n_samples), repeat_batch(batch, n_samples)
-        return self.score(actor, batch, encoded, rollout, update, self.generator, learning=True)
+        return self.score(actor, batch, encoded, rollout, step, self.generator, learning=True)
 
     @torch.no_grad()
     def roll_out(
@@ -79,7 +79,7 @@ class Collector:
         batch: Batch,
         encoded: Encoded,
         rollout: Rollout,
-        update: int = 0,
+        step: int = 0,
         generator: torch.Generator | None = None,
         learning: bool = False,
         scored_against_RB: Tensor | None = None,
@@ -104,14 +104,14 @@ class Collector:
             steps = translations.steps
             rewards = permute(rewards, steps, derangement(len(steps), generator).tolist())
         if learning:
-            if against_RB is not reference_RB:  # lengths and `sampled_bleu` use the true references
+            if against_RB is not reference_RB:  # lengths are compared with the true references
                 translations = Translations.from_ids(rollout.tokens_TB, reference_RB, actor.tokens, source=source)
             self.count(translations, {name: float(values.sum()) for name, values in rewards.parts.items()})
 
         def tensor(values: Any) -> Tensor:
             return torch.from_numpy(values).to(reference_RB.device, torch.float32)
 
-        return Experience(
+        experience = Experience(
             batch[actor.source],
             reference_RB,
             rollout.tokens_TB,
@@ -119,9 +119,11 @@ class Collector:
             tensor(rewards.scale_B),
             z_TB,
             None if rewards.learned_TB is None else tensor(rewards.learned_TB),
-            created_at_update=update,
+            created_at_update=step,
             sides=(actor.source, actor.target),
         )
+        self.last = experience if learning else self.last
+        return experience
 
     def final_scores(
         self,
@@ -176,7 +178,6 @@ class Collector:
 
     def count(self, translations: Translations, rewards: dict[str, float]) -> None:
         """Record the counts behind `metrics`."""
-        self.last = translations
         counts = {
             "sentences": len(translations.ended),
             "words": sum(map(len, translations.hypotheses)),
@@ -218,6 +219,16 @@ def reward_inputs(
 ) -> RolloutTensors:
     """Return the inputs of learned rewards."""
     return RolloutTensors(source_SB, tokens_TB, mean_state(encoded), actor.embed(tokens_TB[1:]).detach(), z_TB)
+
+
+def mean_state(encoded: Encoded) -> Tensor:
+    """Return the source as a bag: the mean of its encoder states (B, C), detached."""
+    states_SBC, mask_SB = next(iter(encoded.values()))
+    states_SBC = states_SBC.detach()
+    if mask_SB is None:
+        return states_SBC.mean(0)
+    weights_SB1 = mask_SB.to(states_SBC.dtype).unsqueeze(-1)
+    return (states_SBC * weights_SB1).sum(0) / weights_SB1.sum(0)
 
 
 def return_metrics(returns_C: Tensor, entropy_N: Tensor) -> dict[str, Tensor | float]:

@@ -9,6 +9,7 @@ computed from it. Critics have no dropout, and use the engine's layers in either
 
 import copy
 import dataclasses
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from pysimt_sac.core.distributed import optimizer_step
+from pysimt_sac.core.options import option
 from pysimt_sac.core.policy import Support, entropy
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions
 from pysimt_sac.core.steps import Steps
@@ -24,8 +26,6 @@ from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
 from pysimt_sac.network.output import linear_rows
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.critic_options import CriticOptions
-from pysimt_sac.rl.policy import PolicyAtSteps
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.setup import Setup
 
@@ -57,14 +57,16 @@ class Critic(nn.Module):
             start.zero_()
 
     @torch.no_grad()
-    def start_from(self, actor_dec: nn.Module) -> list[str]:
-        """Copy embeddings and decoder from the actor, and return the names of the copied weights; Q stays 0."""
-        own = self.dec.state_dict()
-        taken = []
-        for name, weight in actor_dec.state_dict().items():
-            name = re.sub(r"^att\.[^.]+\.", "att.ref.", name)
-            fits = name in own and own[name].shape == weight.shape
-            if fits and not name.startswith("hid2out.") and name != "out2prob.bias":
+    def start_from(self, actor: nn.ModuleDict) -> list[str]:
+        """Copy what fits of the actor's weights, and return the names of the copied ones; Q stays 0.
+
+        The encoder of the source becomes that of the reference, with the embeddings of target words.
+        """
+        own, taken = self.state_dict(), []
+        for name, weight in actor.state_dict().items():
+            name = re.sub(r"^encoders\.[^.]+\.", "encoder.", re.sub(r"^dec\.att\.[^.]+\.", "dec.att.ref.", name))
+            fits = name in own and own[name].shape == weight.shape and not name.startswith("encoder.emb.")
+            if fits and not name.startswith("dec.hid2out.") and name != "dec.out2prob.bias":
                 own[name].copy_(weight)
                 taken.append(name)
         self.encoder.emb.weight.copy_(self.dec.emb.weight)
@@ -116,6 +118,37 @@ def polyak_update(target: Sequence[Tensor], online: Sequence[Tensor], tau: float
     torch._foreach_lerp_(tuple(target), tuple(online), tau)
 
 
+@dataclasses.dataclass(frozen=True)
+class CriticOptions:
+    """The `[model]` keys shared by all models with critics; `gclip` and `l2_reg` of `[train]` hold for critics, too."""
+
+    gamma: float = option(1.0, "discount factor", minimum=0, maximum=1)
+    lambda_return: float = option(
+        0.0,
+        "the critics' targets: 0 bootstraps after one step, 1 is the Monte Carlo return, between them lambda-returns",
+        minimum=0,
+        maximum=1,
+    )
+    known_reward: bool = option(
+        False, "Q(s,a) = r(s,a) + f(s,a): compute the reward of every word, and let the critics learn the future f only"
+    )
+    support_size: int = option(
+        32, "sum over this many likeliest words and the taken one; 0: over the whole vocabulary", minimum=0
+    )
+    support_min_probability: float = option(
+        0.01, "leave out words of the support less likely than this: their Q is untrained", minimum=0, below=1
+    )
+    tau: float = option(0.005, "Polyak averaging of the target networks", above=0, maximum=1)
+    critic_lr: float = option(0.0003, "the critics' learning rate in joint training", above=0)
+    critic_pretrain_updates: int = option(0, "updates in which the critics learn alone, before the actor", minimum=0)
+    critic_pretrain_lr: float = option(0.001, "the critics' learning rate while they learn alone", above=0)
+
+    @property
+    def support(self) -> tuple[int, float]:
+        """The arguments k and least of `core.policy.find_support`."""
+        return self.support_size, self.support_min_probability
+
+
 class CriticEnsemble:
     """I critics, trained on the same data from different initialisations, with target networks and optimiser."""
 
@@ -125,34 +158,37 @@ class CriticEnsemble:
         options: CriticOptions,
         n_vocab: int,
         n_critics: int,
-        tau: float,
         device: torch.device,
+        gclip: float = math.inf,
+        weight_decay: float = 0.0,
+        beta1: float = 0.9,
     ) -> None:
-        """tau: rate of the target networks' Polyak averaging."""
-        self.options, self.tau = options, tau
+        """gclip: the gradient norm is clipped at it. beta1: of Adam."""
+        self.options, self.gclip = options, gclip
         self.critics = [Critic(shape, n_vocab).to(device) for _ in range(n_critics)]
         self.targets = [TargetNetwork(critic) for critic in self.critics]
-        self.parameters = [parameter for critic in self.critics for parameter in critic.parameters()]
-        self.optimizer = torch.optim.Adam(self.parameters, betas=(options.critic_beta1, 0.999), fused=True)
+        parameters = [parameter for critic in self.critics for parameter in critic.parameters()]
+        self.optimizer = torch.optim.Adam(parameters, betas=(beta1, 0.999), weight_decay=weight_decay, fused=True)
 
     @classmethod
-    def build(cls, setup: Setup, options: CriticOptions, n_critics: int, tau: float) -> "CriticEnsemble":
-        """Build critics of the actor's shape, initialised from its decoder."""
-        actor = setup.actor
-        critics = cls(setup.read(ModelOptions), options, len(actor.tokens), n_critics, tau, actor.device)
+    def build(cls, setup: Setup, options: CriticOptions, n_critics: int, beta1: float = 0.9) -> "CriticEnsemble":
+        """Build critics of the actor's shape that start from its weights."""
+        actor, train = setup.actor, setup.train
+        shape, precision = setup.read(ModelOptions), setup.read(RecipeOptions).precision
+        clip = train.gclip or math.inf
+        critics = cls(shape, options, len(actor.tokens), n_critics, actor.device, clip, train.l2_reg, beta1)
         for critic in critics.critics:
-            set_precision(critic, setup.read(RecipeOptions).precision)
-        if options.critic_init == "actor":
-            for critic in critics.critics:
-                critic.start_from(actor.decoder)
-            critics.polyak_update(1.0)
+            set_precision(critic, precision)
+            critic.start_from(actor.networks)
+        critics.polyak_update(1.0)
         return critics
 
-    def readouts(self, experience: Experience, steps: Steps, target: bool = False) -> list[Tensor]:
+    def readouts(self, experience: Experience, target: bool = False) -> list[Tensor]:
         """Return the output layer's input (N, E) in each critic, or in each target network."""
         lengths_B = experience.reference_RB.ne(PAD).sum(0).cpu()
         networks = self.networks(target)
-        return [network(experience.reference_RB, lengths_B, experience.tokens_TB, steps) for network in networks]
+        inputs = experience.reference_RB, lengths_B, experience.tokens_TB, experience.steps
+        return [network(*inputs) for network in networks]
 
     def networks(self, target: bool) -> list[Critic]:
         """Return the critics, or their target networks."""
@@ -175,34 +211,19 @@ class CriticEnsemble:
         pairs = zip(self.critics, readouts, strict=True)
         return torch.stack([critic.q_of(readout[rows_M], tokens_MK) for critic, readout in pairs])
 
-    @torch.no_grad()
-    def bootstrapped_targets(
-        self,
-        experience: Experience,
-        policy: PolicyAtSteps,
-        gamma: float,
-        alpha: float | Tensor,
-        known_NA: float | Tensor = 0.0,
-    ) -> Tensor:
-        """Return r_t + gamma V(s_{t+1}), with V from the target networks and the policy (Eq. 7 and 8).
+    def step(self, loss: Tensor, n_items: int, joint: bool = True) -> Tensor:
+        """Take one optimiser step on a loss, a mean over `n_items`; return the gradient norm before clipping.
 
-        known_NA: the known part of Q, which is not learned.
+        joint: beside the actor; otherwise the critics learn alone.
         """
-        steps = policy.steps
-        q_INA = self.q_of_actions(self.readouts(experience, steps, target=True), policy.support, target=True)
-        next_values_N = steps.following(losses.soft_value(known_NA + q_INA, policy.log_pi_NA, alpha))
-        return losses.td_target(steps.flatten(experience.rewards_TB), next_values_N, steps.ends_N, gamma)
-
-    def step(self, loss: Tensor, n_items: int, lr: float) -> Tensor:
-        """Take one optimiser step on a loss, a mean over `n_items`; return the gradient norm before clipping."""
         for group in self.optimizer.param_groups:
-            group["lr"] = lr
-        return optimizer_step(self.optimizer, loss, n_items, self.options.critic_gclip)
+            group["lr"] = self.options.critic_lr if joint else self.options.critic_pretrain_lr
+        return optimizer_step(self.optimizer, loss, n_items, self.gclip)
 
     def polyak_update(self, tau: float | None = None) -> None:
         """Update the target networks, with `tau` instead of the usual rate if it is given."""
         for copied in self.targets:
-            copied.polyak_update(self.tau if tau is None else tau)
+            copied.polyak_update(self.options.tau if tau is None else tau)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of critics, target networks and optimiser."""
@@ -219,13 +240,6 @@ class CriticEnsemble:
         for copied, weights in zip(self.targets, state["targets"], strict=True):
             copied.load_state_dict(weights)
         self.optimizer.load_state_dict(state["optimizer"])
-
-
-@torch.no_grad()
-def monte_carlo_returns(experience: Experience, policy: PolicyAtSteps, gamma: float, alpha: float | Tensor) -> Tensor:
-    """Return the soft Monte Carlo return of every step of an experience."""
-    rewards_N = policy.steps.flatten(experience.rewards_TB)
-    return losses.soft_returns(rewards_N, entropy(policy.log_pi_NA), policy.steps, gamma, alpha)
 
 
 @torch.no_grad()

@@ -14,18 +14,28 @@ from torch import Tensor
 
 from pysimt_sac.core.actor import Actor
 from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.options import option
+from pysimt_sac.core.policy import entropy
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS, PAD
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import CriticEnsemble, monte_carlo_returns
-from pysimt_sac.rl.critic_options import WITH_ACTOR
+from pysimt_sac.rl.critic import CriticEnsemble
 from pysimt_sac.rl.policy import PolicyAtSteps, policy_at_steps
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.setup import Setup
 
 EXPLAINED = 0.3  # minimum explained variance
 ACTIONS, CONTINUATIONS = 4, 8  # words compared at a state, and sampled continuations of each
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """The `[model]` key of the gate."""
+
+    gate_sentences: int = option(
+        64, "validation sentences on which the critics are examined before the actor follows them; 0: none", minimum=0
+    )
 
 
 class RankedWords(NamedTuple):
@@ -81,18 +91,15 @@ class GateReport:
         )
         if self.passed:
             return [f"{found}: passed"]
-        hint = "set known_reward: True and branch_states: 2, raise critic_pretrain_epochs, or lower lambda_rl"
+        hint = "set known_reward: True, raise critic_pretrain_updates, lower lambda_rl, or use VineNMT"
         return [f"{found}: NOT passed", f"Warning: Q must rank words better than log pi and the reward do; {hint}"]
 
 
 class Gate:
     """Tests critics without dropout, with its own random numbers, so that it does not affect the run."""
 
-    def __init__(
-        self, actor: Actor, collector: Collector, critics: CriticEnsemble, alpha: float, weight: float = 1.0
-    ) -> None:
-        """weight: w in Q = r + w f, if the reward is known."""
-        self.actor, self.collector, self.critics, self.alpha, self.weight = actor, collector, critics, alpha, weight
+    def __init__(self, actor: Actor, collector: Collector, critics: CriticEnsemble, alpha: float) -> None:
+        self.actor, self.collector, self.critics, self.alpha = actor, collector, critics, alpha
         self.options = critics.options
 
     @torch.no_grad()
@@ -104,10 +111,10 @@ class Gate:
             for batch in self.actor.validation_batches(n_sentences):
                 experience = self.collect(batch, None, generator)
                 policy = self.policy(experience)
-                readouts = self.critics.readouts(experience, policy.steps)
+                readouts = self.critics.readouts(experience)
                 taken_N = self.critics.q_of_taken(readouts, policy.taken_N).amin(0)
                 if self.options.known_reward:
-                    taken_N = policy.steps.flatten(experience.rewards_TB) + self.weight * taken_N
+                    taken_N = policy.steps.flatten(experience.rewards_TB) + taken_N
                 predicted.append(taken_N)
                 realised.append(self.returns(experience, policy))
                 comparisons.append(self.compare(batch, experience, policy, readouts, generator))
@@ -124,12 +131,14 @@ class Gate:
     def policy(self, experience: Experience) -> PolicyAtSteps:
         """Return the policy over the likeliest words of each step."""
         encoded = self.actor.encode(experience.batch)
-        k, least = self.options.support or ACTIONS, self.options.support_min_probability
-        return policy_at_steps(self.actor, encoded, experience, k, least)
+        k, least = self.options.support
+        return policy_at_steps(self.actor, encoded, experience, k or ACTIONS, least)
 
     def returns(self, experience: Experience, policy: PolicyAtSteps) -> Tensor:
         """Return the realised soft returns."""
-        return monte_carlo_returns(experience, policy, self.options.gamma, self.alpha)
+        rewards_N = experience.steps.flatten(experience.rewards_TB)
+        soft = entropy(policy.log_pi_NA), experience.steps, self.options.gamma, self.alpha
+        return losses.lambda_returns(rewards_N, torch.zeros_like(rewards_N), *soft, lambda_return=1.0)
 
     def compare(
         self,
@@ -171,7 +180,7 @@ class Gate:
         rewards_MA = at_states(continued.rewards_TB)
         q_MA = self.critics.q_of_words(readouts, rows_M, tokens_MA).amin(0)
         if self.options.known_reward:
-            q_MA = rewards_MA + self.weight * q_MA
+            q_MA = rewards_MA + q_MA
         returns_MA = at_states(returns_TC).masked_fill(~valid_MA, torch.nan)
         return RankedWords(q_MA, policy.log_pi_NA[rows_M, :ACTIONS], rewards_MA, returns_MA, may_end_N[rows_M])
 
@@ -186,14 +195,12 @@ def random_states(steps: Steps, where_N: Tensor, generator: torch.Generator) -> 
     return steps.rows_of((times_1B.squeeze(0) * steps.shape[1] + sentences_B)[chosen_B])
 
 
-def gate_lines(
-    setup: Setup, collector: Collector, critics: CriticEnsemble, stage: str, alpha: float, weight: float = 1.0
-) -> list[str]:
-    """Run the gate when the joint stage starts; return lines to log."""
-    n_sentences = critics.options.gate_sentences
-    if stage != WITH_ACTOR or not n_sentences:
+def gate_lines(setup: Setup, collector: Collector, critics: CriticEnsemble, alpha: float) -> list[str]:
+    """Run the gate, unless it is switched off; return lines to log."""
+    n_sentences = setup.read(GateOptions).gate_sentences
+    if not n_sentences:
         return []
-    return Gate(setup.actor, collector, critics, alpha, weight).examine(n_sentences, setup.seed).lines()
+    return Gate(setup.actor, collector, critics, alpha).examine(n_sentences, setup.seed).lines()
 
 
 SHORTEST, LONGEST = 0.8, 1.25  # length ratio of sampled hypotheses

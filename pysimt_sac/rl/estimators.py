@@ -21,70 +21,54 @@ class BaselineOptions:
 
 
 class Temperature:
-    """alpha, the weight of the entropy: fixed, or learned so that the policy keeps a target entropy.
+    """alpha, the weight of the entropy: fixed, or with `auto` learned so that the policy keeps its initial entropy.
 
-    The learned parameter is log alpha, so that alpha stays positive.
+    The learned parameter is log alpha, so that alpha stays positive. The target is the mean entropy of the policy until
+    the actor starts to learn, or in its first update.
     """
 
-    def __init__(
-        self,
-        alpha: float,
-        learned: bool = False,
-        target_entropy: float | None = None,
-        lr: float = 3e-4,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        """alpha: fixed or initial value. target_entropy: in nats; None: the mean entropy that `observe` sees."""
-        self.learned = learned
-        self.fixed = torch.tensor(alpha, device=device)
-        if learned:
-            self.log_alpha = torch.tensor(math.log(alpha), device=device, requires_grad=True)
-            self.optimizer = torch.optim.Adam([self.log_alpha], lr=lr)
-            self.target = torch.tensor(target_entropy or 0.0, device=device)
-            self.observed = -1 if target_entropy else 0  # policies observed so far; -1 if the target is given
+    START, LR = 0.01, 3e-4  # of a learned alpha
 
-    @classmethod
-    def build(cls, alpha: float | str, target_entropy: float | None, lr: float, device: torch.device) -> "Temperature":
-        """Build a fixed temperature, or for `auto` a learned one that starts at 0.01."""
-        learned = alpha == "auto"
-        return cls(0.01 if learned else float(alpha), learned, target_entropy, lr, device)
+    def __init__(self, alpha: float | str, device: torch.device) -> None:
+        self.learned = alpha == "auto"
+        start = self.START if self.learned else float(alpha)
+        self.fixed = torch.tensor(start, device=device)
+        if self.learned:
+            self.log_alpha = torch.tensor(math.log(start), device=device, requires_grad=True)
+            self.optimizer = torch.optim.Adam([self.log_alpha], lr=self.LR)
+            self.target_entropy, self.n_observed = torch.zeros((), device=device), 0
 
     @property
     def alpha(self) -> Tensor:
         """The current value, without gradient."""
         return self.log_alpha.detach().exp() if self.learned else self.fixed
 
-    @torch.no_grad()
-    def observe(self, log_pi_NA: Tensor) -> None:
-        """Average the policy's entropy into the target entropy, unless the target is given."""
-        if self.learned and self.observed >= 0:
-            self.observed += 1
-            mean = world.all_reduce(entropy(log_pi_NA).mean()) / world.size
-            self.target.lerp_(mean.to(self.target.dtype), 1 / self.observed)
-
-    def update(self, log_pi_NA: Tensor) -> None:
-        """Take one step on alpha towards the target entropy; do nothing if alpha is fixed."""
+    def update(self, log_pi_NA: Tensor, actor_learns: bool) -> None:
+        """Take one step towards the target entropy; before the actor learns, average the policy's entropy into it."""
         if not self.learned:
             return
-        if self.observed == 0:
-            self.observe(log_pi_NA)
-        loss = losses.temperature_loss(self.log_alpha.exp(), log_pi_NA, self.target)
-        optimizer_step(self.optimizer, loss, len(log_pi_NA))
+        if not actor_learns or not self.n_observed:
+            self.n_observed += 1
+            mean = world.all_reduce(entropy(log_pi_NA.detach()).mean()) / world.size
+            self.target_entropy.lerp_(mean.to(self.target_entropy.dtype), 1 / self.n_observed)
+        if actor_learns:
+            loss = losses.temperature_loss(self.log_alpha.exp(), log_pi_NA, self.target_entropy)
+            optimizer_step(self.optimizer, loss, len(log_pi_NA))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state needed to resume."""
         if not self.learned:
             return {}
-        tensors = {"log_alpha": self.log_alpha.detach(), "target": self.target}
-        return {**tensors, "observed": self.observed, "optimizer": self.optimizer.state_dict()}
+        tensors = {"log_alpha": self.log_alpha.detach(), "target_entropy": self.target_entropy}
+        return {**tensors, "n_observed": self.n_observed, "optimizer": self.optimizer.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state."""
         if self.learned:
             with torch.no_grad():
                 self.log_alpha.copy_(state["log_alpha"])
-                self.target.copy_(state["target"])
-            self.observed = state["observed"]
+                self.target_entropy.copy_(state["target_entropy"])
+            self.n_observed = state["n_observed"]
             self.optimizer.load_state_dict(state["optimizer"])
 
 

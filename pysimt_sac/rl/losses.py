@@ -28,20 +28,25 @@ def soft_value(q_INA: Tensor, log_pi_NA: Tensor, alpha: float | Tensor) -> Tenso
     return (log_pi_NA.exp() * (q_INA.amin(0) - alpha * log_pi_NA)).sum(-1)
 
 
-def td_target(rewards_N: Tensor, next_values_N: Tensor, ends_N: Tensor, gamma: float) -> Tensor:
-    """Eq. 7: r_t + gamma V(s_{t+1}); `<eos>` and truncation are terminal."""
-    return rewards_N + gamma * next_values_N.masked_fill(ends_N, 0.0)
+def lambda_returns(
+    rewards_N: Tensor,
+    values_N: Tensor,
+    entropies_N: Tensor,
+    steps: Steps,
+    gamma: float,
+    alpha: float | Tensor,
+    lambda_return: float,
+) -> Tensor:
+    """G_t = r_t + gamma [(1 - lambda) V(s_{t+1}) + lambda (G_{t+1} + alpha H(s_{t+1}))], (N): targets of Q(s_t,a_t).
 
-
-def soft_returns(rewards_N: Tensor, entropies_N: Tensor, steps: Steps, gamma: float, alpha: float | Tensor) -> Tensor:
-    """The soft Monte Carlo return G_t = r_t + gamma (alpha H(s_{t+1}) + G_{t+1}), (N), which Q(s_t,a_t) estimates."""
-    rewards_TB = steps.pad(rewards_N)
-    # After the last step of a sentence there is neither reward nor entropy: both are padded with zeros.
-    bonus_TB = steps.pad(alpha * entropies_N)
-    return_B, returns = torch.zeros_like(rewards_TB[0]), []
-    for reward_B, bonus_B in zip(reversed(rewards_TB.unbind()), reversed(bonus_TB.unbind()), strict=True):
-        returns.append(reward_B + gamma * return_B)
-        return_B = returns[-1] + bonus_B
+    With lambda = 0 it is Eq. 7, r_t + gamma V(s_{t+1}); with lambda = 1, the soft Monte Carlo return. `<eos>` and
+    truncation are terminal: there is neither value nor entropy after them.
+    """
+    rewards_TB, bonus_TB, values_TB = steps.pad(rewards_N), steps.pad(alpha * entropies_N), steps.pad(values_N)
+    next_B, returns = torch.zeros_like(rewards_TB[0]), []
+    for reward_B, value_B, bonus_B in reversed([*zip(rewards_TB, values_TB, bonus_TB, strict=True)]):
+        returns.append(reward_B + gamma * next_B)
+        next_B = (1 - lambda_return) * value_B + lambda_return * (returns[-1] + bonus_B)
     return steps.flatten(torch.stack(returns[::-1]))
 
 

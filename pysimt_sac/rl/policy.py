@@ -1,4 +1,4 @@
-"""The policy at the steps of an experience, and helpers for encoded sources."""
+"""The policy at the steps of an experience, the known part of Q there, and helpers for encoded sources."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,14 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.core.actor import Actor, Encoded
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.policy import Support
 from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import PAD
+from pysimt_sac.rewards import SourceTexts
+from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.replay import Experience
+from pysimt_sac.rl.rollout import step_limits
 
 
 class PolicyAtSteps(NamedTuple):
@@ -19,49 +24,32 @@ class PolicyAtSteps(NamedTuple):
     log_pi_NA: Tensor
     support: Support | None
 
-    def states(self, undecided: bool) -> tuple[Tensor, Support | None]:
-        """Return the indices (N) of all states and their support.
-
-        undecided: only those of states with more than one word, unless there are none.
-        """
-        every_N = torch.arange(len(self.steps), device=self.taken_N.device)
-        if not undecided or self.support is None:
-            return every_N, self.support
-        rows_N = every_N[self.support.valid_NK.sum(1) > 1]
-        if len(rows_N) == 0:
-            # The mean over no states would be NaN; over states with a single word it has no gradient.
-            return every_N, self.support
-        return rows_N, Support(*(part[rows_N] for part in self.support))
-
-
-def select_encoded(encoded: Encoded, columns: Tensor) -> Encoded:
-    """Select sentences of an encoded batch; a sentence may be selected repeatedly."""
-    return {
-        name: (states.index_select(1, columns), None if mask is None else mask.index_select(1, columns))
-        for name, (states, mask) in encoded.items()
-    }
-
-
-def repeat_encoded(encoded: Encoded, times: int) -> Encoded:
-    """Repeat every sentence; the copies are adjacent."""
-    if times == 1:
-        return encoded
-    states = next(iter(encoded.values()))[0]
-    return select_encoded(encoded, torch.arange(states.size(1), device=states.device).repeat_interleave(times))
-
-
-def mean_state(encoded: Encoded) -> Tensor:
-    """Return the source as a bag: the mean of its encoder states (B, C), detached."""
-    states_SBC, mask_SB = next(iter(encoded.values()))
-    states_SBC = states_SBC.detach()
-    if mask_SB is None:
-        return states_SBC.mean(0)
-    weights_SB1 = mask_SB.to(states_SBC.dtype).unsqueeze(-1)
-    return (states_SBC * weights_SB1).sum(0) / weights_SB1.sum(0)
-
 
 def policy_at_steps(actor: Actor, encoded: Encoded, experience: Experience, k: int, least: float) -> PolicyAtSteps:
     """Return the policy at every step of an experience; k and least: see `core.policy.find_support`."""
     steps, tokens_TB = experience.steps, experience.tokens_TB
     taken_N = steps.flatten(tokens_TB[1:])
     return PolicyAtSteps(steps, taken_N, *actor.policy(encoded, tokens_TB, steps, taken_N, k, least))
+
+
+def known_rewards(
+    collector: Collector, actor: Actor, experience: Experience, policy: PolicyAtSteps, known: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the known part of Q: r(s,a) of the taken words (N) and of the support's (N, K); zeros if not `known`."""
+    steps, support = experience.steps, policy.support
+    if not known:
+        zeros_N = torch.zeros(len(steps), device=experience.tokens_TB.device)
+        return zeros_N, zeros_N.unsqueeze(1)
+    if support is None:
+        hint = "set support_size to a few words, e.g. support_size: 4"
+        raise UserError("is not computed for the whole vocabulary", "[model] known_reward", hint)
+    if collector.permute:  # the rewards of other words are not permuted; the control would learn from them
+        hint = "set one of them to False; BranchedSACNMT has both"
+        raise UserError("cannot be combined with permute_rewards here", "[model] known_reward", hint)
+    tokens_NK = support.tokens_NK.masked_fill(~support.valid_NK, PAD)
+    candidates = tokens_NK.new_zeros(steps.shape[0] * steps.shape[1], tokens_NK.size(1))
+    candidates_TBK = candidates.index_copy(0, steps.positions_N, tokens_NK).unflatten(0, steps.shape)
+    limits_B = step_limits(experience.reference_RB.ne(PAD).sum(0).cpu(), collector.max_len)
+    source = SourceTexts(experience.source_SB, actor.source_tokens)
+    inputs = experience.tokens_TB, experience.reference_RB, candidates_TBK, limits_B, source
+    return steps.flatten(experience.rewards_TB), steps.flatten(collector.next_rewards(actor, *inputs))

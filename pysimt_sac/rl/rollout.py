@@ -10,9 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pysimt_sac.core.actor import Stepper
+from pysimt_sac.core.actor import Encoded, Stepper
 from pysimt_sac.core.batch import Batch
-from pysimt_sac.core.policy import draw_words
+from pysimt_sac.core.policy import IMPOSSIBLE, draw_words, entropy
 from pysimt_sac.core.vocabulary import BOS, EOS, PAD
 
 
@@ -32,8 +32,8 @@ class Trace:
     Branches start from it (`rl.branching`). tokens_TBK is `<pad>` where there was no step.
     """
 
-    def __init__(self, k: int, n_steps: int, n_sentences: int, device: torch.device) -> None:
-        self.k, self.shape = k, (n_steps, n_sentences)
+    def __init__(self, k: int, n_steps: int, n_sentences: int, device: torch.device, with_states: bool = True) -> None:
+        self.k, self.shape, self.with_states = k, (n_steps, n_sentences), with_states
         self.tokens_TBK = torch.full((*self.shape, k), PAD, device=device)
         self.log_pi_TBK = torch.full((*self.shape, k), -torch.inf, device=device)
         self.states_TBH: Tensor | None = None
@@ -43,9 +43,17 @@ class Trace:
         log_p_BK, tokens_BK = log_p_BV.topk(self.k, dim=-1)
         self.tokens_TBK[step, sentences] = tokens_BK
         self.log_pi_TBK[step, sentences] = (log_p_BK - log_p_BV.logsumexp(-1, keepdim=True)).float()
+        if not self.with_states:
+            return
         if self.states_TBH is None:
             self.states_TBH = states_BH.new_zeros(*self.shape, states_BH.size(-1))
         self.states_TBH[step, sentences] = states_BH
+
+    @property
+    def entropies_TB(self) -> Tensor:
+        """The entropy of the policy over the k likeliest words at every step; 0 where there was none."""
+        log_pi_TBK = self.log_pi_TBK.masked_fill(self.tokens_TBK.eq(PAD), IMPOSSIBLE).log_softmax(-1)
+        return entropy(log_pi_TBK).masked_fill(self.tokens_TBK[..., 0].eq(PAD), 0.0)
 
 
 def step_limits(reference_lengths_B: Tensor, longest: int, more: int = 10) -> Tensor:
@@ -59,6 +67,22 @@ def repeat_batch(batch: Batch, times: int) -> Batch:
         return batch
     indices = [index for index in batch.indices for _ in range(times)]
     return Batch({side: batch[side].repeat_interleave(times, 1) for side in batch}, indices)
+
+
+def select_encoded(encoded: Encoded, columns: Tensor) -> Encoded:
+    """Select sentences of an encoded batch; a sentence may be selected repeatedly."""
+    return {
+        name: (states.index_select(1, columns), None if mask is None else mask.index_select(1, columns))
+        for name, (states, mask) in encoded.items()
+    }
+
+
+def repeat_encoded(encoded: Encoded, times: int) -> Encoded:
+    """Repeat every sentence; the copies are adjacent."""
+    if times == 1:
+        return encoded
+    states = next(iter(encoded.values()))[0]
+    return select_encoded(encoded, torch.arange(states.size(1), device=states.device).repeat_interleave(times))
 
 
 @torch.no_grad()

@@ -16,7 +16,9 @@ from pysimt_sac.core.metrics import bleu
 from pysimt_sac.core.options import read_section
 from pysimt_sac.core.sections import TrainOptions
 from pysimt_sac.rewards import Translations
+from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import Algorithm
+from pysimt_sac.rl.critic import TargetNetwork
 from pysimt_sac.rl.diagnostics import HealthMonitor
 from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
@@ -47,14 +49,13 @@ WITH_ACTOR = {
     "mle_loss": "NLL",
 }
 SHOWN = 5
-WARMUP = "the reward, not yet the actor"
+WITHOUT, WITH = "all but the actor", "actor"  # what learns before the actor's first update, and after it
 
 
 class TrainingStage(NamedTuple):
-    """A phase of a run in which the same components learn, with an epoch and an update in it."""
+    """A phase of a run in which the same parts learn, and the first update in it whose metrics are reported."""
 
     name: str
-    epoch: int
     update: int
 
 
@@ -84,9 +85,13 @@ class Session:
         train = read_section(TrainOptions, opts.train, f"{opts.filename} [train]")
         self.filters = FilterChain(train.eval_filters)
         self.seed = seed_of_rank(int(opts.train["seed"]))
-        setup = Setup(actor, opts.model, str(opts.filename), self.seed, train.batch_size, self.filters, log.say)
+        setup = Setup(actor, opts.model, str(opts.filename), self.seed, train, self.filters, log.say)
         self.warmup = setup.read(ActorOptions).actor_warmup
-        self.health_freq = setup.read(RLOptions).health_freq
+        common = setup.read(RLOptions)
+        self.health_freq, self.kl_weight = common.health_freq, common.kl_weight
+        self.pretrained = TargetNetwork(actor.networks) if self.kl_weight else None
+        if self.pretrained:
+            self.pretrained_actor = actor.with_networks(self.pretrained.network)
         self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
         self.stage, self.actor_learns = "", False
         self.reported: dict[str, float] = {}  # metrics not yet shown on the console
@@ -94,12 +99,14 @@ class Session:
         if self.algorithm.collector and not train.pretrained_file:
             log.say(NO_ACTOR)
 
-    def training_loss(self, batch: Batch, update: int, epoch: int) -> dict[str, Any]:
+    def training_loss(self, batch: Batch, update: int) -> dict[str, Any]:
         """Return the algorithm's loss, as a sum, in the form that both training loops expect."""
-        self.enter(self.algorithm.stage(epoch))
+        self.enter(WITHOUT if update <= self.algorithm.updates_without_actor else WITH)
         self.algorithm.metrics = {}  # of this update only, so that a resumed run reports the same
-        loss = self.algorithm.update(batch, update, epoch)
+        loss = self.algorithm.update(batch, update)
         self.actor_learns = bool(loss.terms)
+        if self.pretrained and loss.terms:
+            loss.terms["kl"] = self.kl_weight * self.divergence()
         if self.algorithm.collector and update % self.health_freq == 0:
             norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
             self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch)}, update)
@@ -108,21 +115,32 @@ class Session:
         self.first_update = self.first_update or update
         return {"loss": sum(loss.terms.values()) * loss.n_items, "n_items": loss.n_items}
 
+    def divergence(self) -> Tensor:
+        """Return the KL divergence from the pre-trained actor at the states that were sampled last, with dropout."""
+        assert self.algorithm.collector is not None
+        assert self.algorithm.collector.last is not None
+        experience = self.algorithm.collector.last
+        states = experience.tokens_TB, experience.steps.positions_N, None
+        with self.actor.training_mode(self.algorithm.common.gradient_dropout):
+            log_pi_NV = self.actor.policy_on(self.actor.encode(experience.batch), *states)
+        with torch.no_grad():
+            pretrained_NV = self.pretrained_actor.policy_on(self.pretrained_actor.encode(experience.batch), *states)
+        divergence = losses.kl_divergence(log_pi_NV, pretrained_NV)
+        self.algorithm.metrics["kl"] = divergence.detach()
+        return divergence
+
     @property
     def learning(self) -> str:
         """What learns at present, in words."""
-        is_warmup = not self.actor_learns and self.stage == "actor"
-        return WARMUP if is_warmup else self.stage
+        return self.stage
 
-    def stages(self, max_epochs: int) -> list[TrainingStage]:
-        """Return the stages of a run: the first epoch of each, and the first update whose metrics are reported."""
+    def stages(self) -> list[TrainingStage]:
+        """Return the stages of a run, each with the first update whose metrics are reported."""
         if not self.algorithm.collector:
-            return [TrainingStage("", 1, 1)]
-        first = {self.algorithm.stage(epoch): epoch for epoch in range(max_epochs, 0, -1)}
-        warmup = self.algorithm.updates_without_actor
-        after = warmup - warmup % self.health_freq + self.health_freq
-        found = [TrainingStage(stage, epoch, after) for stage, epoch in sorted(first.items(), key=lambda item: item[1])]
-        return [TrainingStage(WARMUP, 1, 1), *found] if warmup else found
+            return [TrainingStage("", 1)]
+        alone = self.algorithm.updates_without_actor
+        after = TrainingStage(WITH, alone - alone % self.health_freq + self.health_freq)
+        return [TrainingStage(WITHOUT, self.health_freq), after] if alone else [after]
 
     def pop_metrics(self) -> dict[str, float]:
         """Return the most important metrics of the last report, once."""
@@ -145,7 +163,7 @@ class Session:
         if stage != self.stage:
             self.stage = stage
             self.log.say(f"Now learning: {stage}")
-            for line in self.algorithm.begin_stage(stage):
+            for line in self.algorithm.before_actor_learns() if stage == WITH else []:
                 self.log.say(line)
 
     def report(self, found: dict[str, Tensor | float], update: int) -> None:
@@ -169,8 +187,10 @@ class Session:
         if collector is None or collector.last is None:
             return {}
         _, rollout = collector.roll_out(self.actor, batch, generator=None)
-        greedy = Translations.from_ids(rollout.tokens_TB, batch[self.actor.target], self.actor.tokens)
-        return {"sampled_bleu": self.word_bleu(collector.last), "greedy_bleu": self.word_bleu(greedy)}
+        tokens = self.actor.tokens
+        greedy = Translations.from_ids(rollout.tokens_TB, batch[self.actor.target], tokens)
+        sampled = Translations.from_ids(collector.last.tokens_TB, collector.last.reference_RB, tokens)
+        return {"sampled_bleu": self.word_bleu(sampled), "greedy_bleu": self.word_bleu(greedy)}
 
     def word_bleu(self, translations: Translations) -> float:
         """Return corpus BLEU of words, not of the model's units."""
@@ -185,6 +205,7 @@ class Session:
             "first_update": self.first_update,
             "monitor": self.monitor.state_dict(),
             "algorithm": self.algorithm.state_dict(),
+            "pretrained": self.pretrained.state_dict() if self.pretrained else {},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -192,6 +213,8 @@ class Session:
         self.stage, self.first_update = state["stage"], state["first_update"]
         self.monitor.load_state_dict(state["monitor"])
         self.algorithm.load_state_dict(state["algorithm"])
+        if self.pretrained:
+            self.pretrained.load_state_dict(state["pretrained"])
 
 
 class TrainedByAlgorithm:
@@ -232,6 +255,6 @@ class TrainedByAlgorithm:
         """Return the algorithm's own metrics for the console; None if it does not sample."""
         return self.session.pop_metrics() if self.session and self.session.algorithm.collector else None
 
-    def stages(self, max_epochs: int) -> list[TrainingStage]:
-        """Return the stages of a run of `max_epochs`."""
-        return self.session.stages(max_epochs) if self.session else [TrainingStage("", 1, 1)]
+    def stages(self) -> list[TrainingStage]:
+        """Return the stages of a run."""
+        return self.session.stages() if self.session else [TrainingStage("", 1)]

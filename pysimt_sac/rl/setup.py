@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from pysimt_sac.core.actor import Actor
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.core.options import option, read_section
+from pysimt_sac.core.sections import TrainOptions
 
 T = TypeVar("T")
 
@@ -28,6 +29,9 @@ class RLOptions:
     gradient_dropout: bool = option(
         True, "dropout in the actor's gradient passes, of rewards and of likelihood; rollouts never have it"
     )
+    kl_weight: float = option(
+        0.0, "weight of the KL divergence from the pre-trained actor at sampled states", minimum=0
+    )
     permute_rewards: bool = option(False, "a control: every sentence gets another one's rewards")
     health_freq: int = option(30, "updates between reports of the algorithm's metrics", minimum=1)
 
@@ -43,7 +47,7 @@ class Setup:
     section: Mapping[str, Any]  # `[model]` of the configuration
     filename: str  # of the configuration
     seed: int
-    batch_size: int
+    train: TrainOptions
     filters: FilterChain  # those of validation, which turn the model's units into words
     log: Callable[[str], None]
 

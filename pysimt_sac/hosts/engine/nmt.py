@@ -176,9 +176,9 @@ class SimultaneousNMT(nn.Module):
         """What is learning now, in words, if that is not simply the model."""
         return ""
 
-    def stages(self, max_epochs: int) -> list[TrainingStage]:
+    def stages(self) -> list[TrainingStage]:
         """Return the stages of a run of `max_epochs` epochs, for `--check` to try."""
-        return [TrainingStage("", 1, 1)]
+        return [TrainingStage("", 1)]
 
     def figures(self) -> dict[str, float] | None:
         """Return the five key metrics since the last report, if there are new ones; None: those of the loss."""

@@ -36,7 +36,7 @@ class EngineShell(TrainedByAlgorithm, SimultaneousNMT):
         """Return the algorithm's loss in training, else the negative log-likelihood."""
         if not self.training or self.session is None:
             return super().forward(batch)
-        return self.session.training_loss(batch, uctr, ectr)
+        return self.session.training_loss(batch, uctr)
 
 
 def model_class(registered: Any) -> type[SimultaneousNMT]:

@@ -89,7 +89,7 @@ class PysimtShell(TrainedByAlgorithm, SimultaneousNMT):  # type: ignore[misc]
         if not self.training or self.session is None:
             return super().forward(batch)
         sides = {str(side): ids for side, ids in batch.items()}
-        return self.session.training_loss(Batch(sides), uctr, ectr)
+        return self.session.training_loss(Batch(sides), uctr)
 
 
 # Registration

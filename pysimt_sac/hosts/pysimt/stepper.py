@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pysimt_sac.core.actor import Encoded
 from pysimt_sac.core.vocabulary import BOS, PAD, UNK
-from pysimt_sac.rl.policy import select_encoded
+from pysimt_sac.rl.rollout import select_encoded
 
 
 class PysimtStepper:

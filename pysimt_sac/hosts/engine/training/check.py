@@ -163,7 +163,7 @@ def try_largest_batch(
         out = model(batch)
     model.train()
     nll, is_trained = float(out["loss"]) / out["n_items"], bool(options.pretrained_file)
-    trials = [try_stage(model, batch, stage, optimizer) for stage in model.stages(options.max_epochs)]
+    trials = [try_stage(model, batch, stage, optimizer) for stage in model.stages()]
     logger.info(
         f"Largest batch: {batch.size} pairs, {out['n_items']} target words, "
         f"negative log-likelihood {nll:.3f} per word before training"
@@ -183,7 +183,7 @@ def try_stage(model: Any, batch: Batch, stage: TrainingStage, optimizer: Optimiz
     model.aux_loss.clear()
     kept = SavedTensors(model.parameters())
     with kept:
-        out = model(batch, uctr=stage.update, ectr=stage.epoch)
+        out = model(batch, uctr=stage.update)
         loss = out["loss"] / out["n_items"] + sum(model.aux_loss.values())
     loss.backward()
     learned = any(parameter.grad is not None for parameter in optimizer.parameters)
