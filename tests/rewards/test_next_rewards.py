@@ -155,10 +155,11 @@ def test_nothing_is_asked_of_what_is_behind_the_end():
     assert not make("gleu", "word").next_rewards(translations, torch.zeros_like(candidates), torch.tensor([9, 9])).any()
 
 
-def test_the_scale_one_over_alpha():
+def test_the_scale_is_that_of_the_rewards():
     translations, candidates, limits = random_batch(5, 2, seed=3)
-    plain = make("gleu", "word", reward_scale=1.0).next_rewards(translations, candidates, limits)
-    scaled = make("gleu", "word", reward_scale="1/alpha").next_rewards(translations, candidates, limits, alpha=0.1)
+    plain, scaled = (
+        make("gleu", "word", reward_scale=scale).next_rewards(translations, candidates, limits) for scale in (1.0, 10.0)
+    )
     np.testing.assert_allclose(scaled, 10 * plain)
 
 

@@ -43,7 +43,7 @@ def make(**options):
 @pytest.mark.parametrize("unit", ["piece", "word"])
 def test_samples_have_their_sources(seen, unit):
     actor, collector, batch, references = make(reward_unit=unit)
-    collector.collect(actor, batch, 0.1, 1, n_samples=3)
+    collector.collect(actor, batch, 1, n_samples=3)
     ((sources, numbers, hypotheses, found),) = seen
     assert len(hypotheses) >= 15  # in words there may be prefixes behind them
     assert sources[:15] == [source for source in SOURCES for _ in range(3)]
@@ -54,7 +54,7 @@ def test_samples_have_their_sources(seen, unit):
 @pytest.mark.parametrize("unit", ["piece", "word"])
 def test_branches_and_other_next_words_have_theirs(seen, unit):
     actor, collector, batch, references = make(reward_unit=unit)
-    collect_branched(actor, batch, collector, BranchOptions(branch_states=3, branch_min_probability=0.0), 0.1, 1, True)
+    collect_branched(actor, batch, collector, BranchOptions(branch_states=3, branch_min_probability=0.0), 1, True)
     assert len(seen) == 3  # the path, its other words, the branches
     for sources, numbers, hypotheses, found in seen:
         assert len(sources) == len(numbers) == len(hypotheses) == len(found)

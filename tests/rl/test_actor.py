@@ -6,7 +6,10 @@ import torch
 from pysimt_sac.core.policy import entropy, full_policy
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.network import output
-from pysimt_sac.rl.policy import mean_state, policy_at_steps, repeat_encoded, select_encoded
+from pysimt_sac.rl.collector import mean_state
+from pysimt_sac.rl.policy import policy_at_steps
+from pysimt_sac.rl.replay import Experience
+from pysimt_sac.rl.rollout import repeat_encoded, select_encoded
 from pysimt_sac.rl.rollout import roll_out
 from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import engine_actor, protocol_actor, rollout
@@ -71,10 +74,11 @@ def test_the_policy_at_the_steps_of_hypotheses(rolled_out):
     model, batch, rollout = rolled_out
     actor = engine_actor(model)
     encoded = select_encoded(actor.encode(batch), SENTENCES)
-    found = policy_at_steps(actor, encoded, rollout.tokens_TB, rollout.lengths_B, k=3, least=0.0)
+    nothing = torch.zeros(len(rollout.tokens_TB) - 1, rollout.tokens_TB.size(1))
+    experience = Experience(batch["src"], batch["trg"], rollout.tokens_TB, nothing, nothing[0])
+    found, whole = (policy_at_steps(actor, encoded, experience, k, least=0.0) for k in (3, 0))
     expected = actor.taken_words(encoded, rollout.tokens_TB, found.steps)
     assert torch.equal(found.taken_N, found.steps.flatten(rollout.tokens_TB[1:]))
-    whole = policy_at_steps(actor, encoded, rollout.tokens_TB, rollout.lengths_B, k=0, least=0.0)
     assert whole.support is None
     torch.testing.assert_close(whole.log_pi_NA.gather(1, found.taken_N.unsqueeze(1)).squeeze(1), expected.log_pi_N)
     taken_NK = found.support.tokens_NK.eq(found.taken_N.unsqueeze(1)) & found.support.valid_NK

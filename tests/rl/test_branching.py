@@ -8,11 +8,18 @@ from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS, PAD, SPECIAL_TOKENS
 from pysimt_sac.rewards import Translations, reward
 from pysimt_sac.rl import branching
-from pysimt_sac.rl.branching import BranchOptions, branch_metrics, branch_points, collect_branched, likeliest_words
+from pysimt_sac.rl.branching import (
+    BranchOptions,
+    branch_metrics,
+    branch_points,
+    collect_branched,
+    known_part,
+    likeliest_words,
+)
 from pysimt_sac.rl.collector import Collector, derangement
-from pysimt_sac.rl.policy import policy_at_steps, select_encoded
+from pysimt_sac.rl.policy import known_rewards, policy_at_steps
 from pysimt_sac.rl.replay import Branches
-from pysimt_sac.rl.rollout import Trace, roll_out, step_limits
+from pysimt_sac.rl.rollout import Trace, roll_out, select_encoded, step_limits
 from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import ACTORS, make_setup, rollout
 
@@ -42,10 +49,10 @@ def make(kind="engine", **options):
     return actor, Collector(setup), tiny_batch(model, *sides)
 
 
-def collect(made, known=True, alpha=0.1, **options):
+def collect(made, known=True, alpha=0.0, **options):
     actor, collector, batch = made
     collector.generator.manual_seed(1)
-    return collect_branched(actor, batch, collector, BranchOptions(**options), alpha, 3, known)
+    return collect_branched(actor, batch, collector, BranchOptions(**options), 3, known, alpha)
 
 
 # Which states
@@ -123,7 +130,7 @@ def scratch(made, experience, number, column, references_RB=None):
         found = roll_out(actor.stepper(encoded), limits, None, forced_TB)
     references_RB = batch["trg"] if references_RB is None else references_RB
     translations = Translations.from_ids(found.tokens_TB, references_RB[:, [sentence]], TOKENS)
-    rewards = collector.rewarder(translations, alpha=0.1)
+    rewards = collector.rewarder(translations)
     return [0.0, *rewards.potentials_TB[:, 0]], rewards.scale_B[0], time, found.tokens_TB.flatten().tolist(), limits
 
 
@@ -165,6 +172,25 @@ def test_so_it_is_on_both_hosts_and_paths(kind, path):
     assert_returns_are_those_of_scratch(made, collect(made, branch_states=3, branch_path=path))
 
 
+@pytest.mark.parametrize("path", ["greedy", "sample"])
+def test_returns_include_the_entropy_of_the_states_after_the_word(path):
+    """That of the policy over its likeliest words, by a rollout of its own."""
+    made = make(reward_scale=1.0)
+    actor, _, batch = made
+    plain, soft = (collect(made, alpha=alpha, branch_states=3, branch_path=path) for alpha in (0.0, 0.5))
+    assert torch.equal(plain.branches.tokens_MK, soft.branches.tokens_MK)
+    found_MK = (soft.branches.returns_MK - plain.branches.returns_MK) / 0.5
+    for number, column in soft.branches.valid_MK.nonzero().tolist():
+        *_, time, words, _ = scratch(made, soft, number, column)
+        sentence, expected = int(soft.branches.sentences_M[number]), 0.0
+        with torch.no_grad(), actor.training_mode(dropout=False):
+            stepper = actor.stepper(select_encoded(actor.encode(batch), torch.tensor([sentence])))
+            for step, word in enumerate(words[:-1]):
+                likeliest_K = stepper.log_probs(torch.tensor([[word]])).flatten().topk(4).values.softmax(-1)
+                expected += float(-(likeliest_K * likeliest_K.log()).sum()) if step > time else 0.0
+        assert found_MK[number, column].item() == pytest.approx(expected, abs=1e-4)
+
+
 def test_both_hosts_collect_the_same():
     one, other = (collect(make(kind), known=True, branch_path="sample").tensors() for kind in ACTORS)
     assert one.keys() == other.keys()
@@ -173,7 +199,7 @@ def test_both_hosts_collect_the_same():
 
 
 def test_returns_of_words_are_scaled_as_rewards_are():
-    plain, scaled = (collect(make(reward_scale=scale)) for scale in (1.0, "1/alpha"))
+    plain, scaled = (collect(make(reward_scale=scale)) for scale in (1.0, 10.0))
     torch.testing.assert_close(scaled.branches.returns_MK, 10 * plain.branches.returns_MK)
     torch.testing.assert_close(scaled.branches.rewards_MK, 10 * plain.branches.rewards_MK)
 
@@ -183,8 +209,9 @@ def test_the_hypotheses_behind_the_returns(continuation, monkeypatch):
     seen, original = [], branching.complete
 
     def complete(*args, **named):
-        seen.append((original(*args, **named), args[4]))
-        return seen[-1][0]
+        found = original(*args, **named)
+        seen.append((found[0], args[4]))
+        return found
 
     monkeypatch.setattr(branching, "complete", complete)
     made = make()
@@ -219,7 +246,7 @@ def test_sampled_continuations_differ_and_greedy_ones_do_not():
 
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(branching, "complete", complete)
-                found.append(collect_branched(actor, batch, collector, options, 0.1, 1).branches.returns_MK)
+                found.append(collect_branched(actor, batch, collector, options, 1).branches.returns_MK)
         return found
 
     assert torch.equal(*returns("greedy"))
@@ -237,7 +264,7 @@ def test_the_path_is_a_plain_rollout_and_scored_as_one(path):
     collector.generator.manual_seed(1)
     _, expected = collector.roll_out(actor, batch, collector.generator if path == "sample" else None)
     assert torch.equal(found.tokens_TB, expected.tokens_TB)
-    scored = collector.score(actor, batch, actor.encode(batch), expected, 0.1)
+    scored = collector.score(actor, batch, actor.encode(batch), expected)
     assert torch.equal(found.potentials_TB, scored.potentials_TB)
     assert torch.equal(found.scale_B, scored.scale_B)
     assert found.created_at_update == 3
@@ -265,11 +292,11 @@ def test_known_rewards_of_taken_and_of_branched_words_are_their_own(path, unit):
 def test_known_rewards_as_part_of_q():
     made = make()
     found = collect(made, known=True)
-    steps = Steps.of(found.lengths_B)
-    taken_N, likeliest_NK = branching.known_rewards(found, steps, known=True)
+    steps = found.steps
+    taken_N, likeliest_NK = known_part(found, known=True)
     assert torch.equal(taken_N, steps.flatten(found.rewards_TB))
     assert torch.equal(likeliest_NK, steps.flatten(found.choices.rewards_TBK))
-    taken_N, likeliest_N1 = branching.known_rewards(found, steps, known=False)
+    taken_N, likeliest_N1 = known_part(found, known=False)
     assert (taken_N.shape, likeliest_N1.shape) == ((len(steps),), (len(steps), 1))
     assert not taken_N.any()
     assert not likeliest_N1.any()
@@ -279,19 +306,17 @@ def test_known_rewards_of_a_support_that_was_chosen_later():
     actor, collector, batch = made = make(reward="gleu")
     found = collect(made, known=True, branch_words=3, branch_min_probability=0.0)
     with torch.no_grad(), actor.training_mode(dropout=False):
-        hypotheses = found.tokens_TB, found.lengths_B
-        policy = policy_at_steps(actor, actor.encode(batch), *hypotheses, k=3, least=0.0)
-        whole = policy_at_steps(actor, actor.encode(batch), *hypotheses, k=0, least=0.0)
-    taken_N, rewards_NK = branching.support_rewards(actor, collector, found, policy, 0.1, known=True)
+        policy, whole = (policy_at_steps(actor, actor.encode(batch), found, k, least=0.0) for k in (3, 0))
+    taken_N, rewards_NK = known_rewards(collector, actor, found, policy, known=True)
     assert torch.equal(taken_N, policy.steps.flatten(found.rewards_TB))
     assert torch.equal(policy.support.tokens_NK[:, :3], policy.steps.flatten(found.choices.tokens_TBK))
     torch.testing.assert_close(rewards_NK[:, :3], policy.steps.flatten(found.choices.rewards_TBK))
     assert not rewards_NK[~policy.support.valid_NK].any()
     with pytest.raises(UserError, match="whole vocabulary"):
-        branching.support_rewards(actor, collector, found, whole, 0.1, known=True)
+        known_rewards(collector, actor, found, whole, known=True)
     collector.permute = True
     with pytest.raises(UserError, match="permute_rewards"):
-        branching.support_rewards(actor, collector, found, policy, 0.1, known=True)
+        known_rewards(collector, actor, found, policy, known=True)
 
 
 def test_the_policy_at_the_likeliest_words_is_the_actors():
@@ -315,13 +340,13 @@ def test_permuted_rewards_score_path_branches_and_known_rewards_against_the_same
     found = collect(made, known=True, branch_states=3)
     order = derangement(AMOUNT, generator(1))
     references_RB = batch["trg"][:, order]
-    expected = collector.rewarder(Translations.from_ids(found.tokens_TB, references_RB, TOKENS), 0.1)
+    expected = collector.rewarder(Translations.from_ids(found.tokens_TB, references_RB, TOKENS))
     torch.testing.assert_close(found.potentials_TB, torch.from_numpy(expected.potentials_TB).float())
     torch.testing.assert_close(found.scale_B, torch.from_numpy(expected.scale_B).float())
     assert_returns_are_those_of_scratch(made, found, references_RB)
     torch.testing.assert_close(found.choices.rewards_TBK[..., 0], found.rewards_TB)  # the path is greedy
     assert torch.equal(found.reference_RB, batch["trg"])  # what likelihood and critics see
-    assert collector.last.references == Translations.from_ids(found.tokens_TB, batch["trg"], TOKENS).references
+    assert torch.equal(collector.last.reference_RB, batch["trg"])
     right = make(reward="gleu")
     assert torch.equal(collect(right).tokens_TB, found.tokens_TB)
     assert not torch.equal(collect(right).potentials_TB, found.potentials_TB)
@@ -365,7 +390,7 @@ def test_metrics_by_hand():
     assert found == {"branched_states": 2, "branches": 5, "likeliest_is_best": 0.5, "gain_of_best": 1.0}
 
 
-def test_where_branched_states_are_and_their_returns_as_q():
+def test_where_branched_states_are_and_what_critics_learn_there():
     steps = Steps.of(torch.tensor([4, 2]))  # three steps and one; flat: 0 of both, then the first's
     returns_MK = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     times_M, sentences_M = torch.tensor([2, 0]), torch.tensor([0, 1])
@@ -373,6 +398,6 @@ def test_where_branched_states_are_and_their_returns_as_q():
     branches = Branches(times_M, sentences_M, tokens_MK, valid_MK, returns_MK, returns_MK)
     assert branches.positions_M(2).tolist() == [4, 1]
     assert branches.rows_M(steps).tolist() == [3, 1]
-    q_INA = torch.zeros(2, 4, 2)
-    branches.overwrite(q_INA, steps)
-    assert q_INA[0].tolist() == q_INA[1].tolist() == [[0, 0], [3, 4], [0, 0], [1, 2]]
+    assert branches.mask_N(steps).tolist() == [False, True, False, True]
+    assert branches.futures_MK(known_reward=False).equal(returns_MK)
+    assert not branches.futures_MK(known_reward=True).any()

@@ -29,7 +29,7 @@ def batch_of(model, amount=5):
 def collect(model, n_samples=1, forced_TB=None, **options):
     setup = make_setup(model, rollout_max_len=6, **options)
     collector = Collector(setup)
-    return collector, collector.collect(setup.actor, batch_of(model), 0.1, 7, n_samples, forced_TB)
+    return collector, collector.collect(setup.actor, batch_of(model), 7, n_samples, forced_TB)
 
 
 def test_an_experience_has_the_rewarders_potentials_and_scale(model):
@@ -102,7 +102,7 @@ def test_statistics_are_means_over_the_last_batches(model):
     collector = Collector(setup)
     assert collector.metrics == {}
     for _ in range(RECENT + 3):
-        found = collector.collect(setup.actor, batch_of(model), 0.1, 1)
+        found = collector.collect(setup.actor, batch_of(model), 1)
     assert len(collector.recent) == RECENT
     last, batch = collector.recent[-1], batch_of(model)
     ended_B = found.tokens_TB.eq(EOS).any(0)
@@ -121,7 +121,7 @@ def test_looking_is_not_learning(model):
     collector, batch = Collector(setup), batch_of(model)
     before = collector.generator.get_state()
     encoded, rollout = collector.roll_out(setup.actor, batch, generator=None)
-    collector.score(setup.actor, batch, encoded, rollout, 0.1)
+    collector.score(setup.actor, batch, encoded, rollout)
     assert collector.recent == []
     assert collector.last is None
     assert torch.equal(before, collector.generator.get_state())
@@ -130,7 +130,7 @@ def test_looking_is_not_learning(model):
 def test_rewards_that_learn_are_computed_anew_and_the_others_stay(model):
     setup = make_setup(model, rollout_max_len=6, reward="bleu:1,unsup:0.5", discriminator_lr=0.1)
     collector, batch = Collector(setup), batch_of(model)
-    first = collector.collect(setup.actor, batch, 0.1, 1)
+    first = collector.collect(setup.actor, batch, 1)
     assert first.z_TB is not None
     again = first
     for _ in range(5):
@@ -146,12 +146,12 @@ def test_a_restored_collector_goes_on_as_the_other_would_have(model, reward):
     setup = make_setup(model, rollout_max_len=6, reward=reward)
     one, other, batch = Collector(setup), Collector(setup), batch_of(model)
     for _ in range(3):
-        one.collect(setup.actor, batch, 0.1, 1)
+        one.collect(setup.actor, batch, 1)
     file = io.BytesIO()
     torch.save(one.state_dict(), file)
     file.seek(0)
     other.load_state_dict(torch.load(file, weights_only=True))
-    found = [collector.collect(setup.actor, batch, 0.1, 2).tensors() for collector in (one, other)]
+    found = [collector.collect(setup.actor, batch, 2).tensors() for collector in (one, other)]
     assert found[0].keys() == found[1].keys()
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
     assert one.metrics == other.metrics

@@ -9,6 +9,7 @@ from torch import nn
 from pysimt_sac.core.sections import ModelOptions
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import PAD
+from pysimt_sac.hosts.engine.actor import EngineActor
 from pysimt_sac.rl.critic import Critic, TargetNetwork, polyak_update
 from pysimt_sac.rl.losses import critic_loss
 from tests.hosts.engine.tiny import tiny_model
@@ -64,7 +65,7 @@ def test_q_of_some_words_is_that_of_the_full_product_and_so_are_its_gradients(ti
 def test_a_critic_begins_at_zero_and_learns_from_there(source):
     critic = make(spread=0)
     if source == "from the actor":
-        critic.start_from(tiny_model(n_words=VOCABULARY - 4, out_logic="deep").dec)
+        critic.start_from(EngineActor.of(tiny_model(n_words=VOCABULARY - 4, out_logic="deep")).networks)
     assert (critic.q_of_all(readouts(critic)) == 0).all()
     optimizer = torch.optim.Adam(critic.parameters(), lr=0.02)
     target = torch.tensor([1.0, -1.0, 2.0, 0.5, 0.0, 3.0])
@@ -115,16 +116,17 @@ def test_it_reads_the_reference_and_the_words_before():
 
 
 def test_starting_from_the_actor_takes_what_fits():
-    actor = tiny_model(n_words=VOCABULARY - 4, out_logic="deep").dec
-    critic = make(spread=0)
-    taken_names = critic.start_from(actor)
+    model = tiny_model(n_words=VOCABULARY - 4, out_logic="deep")
+    actor, critic = model.dec, make(spread=0, emb_dim=model.options.emb_dim, enc_dim=model.options.enc_dim)
+    taken_names = critic.start_from(EngineActor.of(model).networks)
     assert torch.equal(critic.dec.emb.weight, actor.emb.weight)
     assert torch.equal(critic.encoder.emb.weight, actor.emb.weight)
     assert torch.equal(critic.dec.dec1.weight_hh, actor.dec1.weight_hh)
     assert torch.equal(critic.dec.att["ref"].hid2ctx.weight, actor.att["src"].hid2ctx.weight)
     assert not critic.dec.hid2out.weight.any()
     assert not critic.dec.out2prob.bias.any()
-    assert "dec0.weight_ih" in taken_names
+    assert torch.equal(critic.encoder.enc.weight_hh_l0, model.encoders["src"].enc.weight_hh_l0)
+    assert {"dec.dec0.weight_ih", "encoder.enc.weight_ih_l0"} <= set(taken_names)
     before = actor.emb.weight.clone()
     with torch.no_grad():
         critic.dec.emb.weight.add_(1)

@@ -8,7 +8,7 @@ import torch
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic_options import CriticOptions
+from pysimt_sac.rl.critic import CriticOptions
 from pysimt_sac.rl.diagnostics import Gate, GateReport, Ranking, gate_lines, random_states
 from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import engine_actor, make_setup
@@ -37,7 +37,8 @@ class Oracle:
     def __init__(self, sign, **options):
         self.sign, self.options = sign, CriticOptions(support_min_probability=0.0, **options)
 
-    def readouts(self, experience, steps):
+    def readouts(self, experience):
+        steps = experience.steps
         first_N = experience.tokens_TB[1].index_select(0, steps.sentences_N)
         return torch.stack((first_N, steps.times_N), 1)
 
@@ -63,8 +64,8 @@ def collector(setup):
     return made
 
 
-def gate(setup, sign, weight=1.0, **options):
-    return Gate(setup.actor, collector(setup), Oracle(sign, **options), alpha=0.0, weight=weight)
+def gate(setup, sign, **options):
+    return Gate(setup.actor, collector(setup), Oracle(sign, **options), alpha=0.0)
 
 
 def test_critics_that_know_pass(setup):
@@ -93,11 +94,11 @@ def test_every_sentence_has_a_state_and_those_that_may_end_are_a_stratum(setup):
 
 
 def test_it_examines_what_the_actor_will_follow(setup):
-    """With a known reward that is r + w f: without weight, Q ranks as the reward does, and no better."""
-    report = gate(setup, 1.0, weight=0.0, known_reward=True).examine(16, seed=3)
+    """With a known reward that is r + f: if f is 0, Q ranks as the reward does, and no better."""
+    report = gate(setup, 0.0, known_reward=True).examine(16, seed=3)
     assert report.everywhere.q == report.everywhere.reward == 0.5
     assert not report.passed
-    assert gate(setup, 1.0, weight=0.5, known_reward=True).examine(16, seed=3).everywhere.q == 1.0
+    assert gate(setup, 0.5, known_reward=True).examine(16, seed=3).everywhere.q == 1.0
 
 
 @pytest.mark.parametrize(
@@ -150,8 +151,11 @@ def test_one_random_state_of_each_sentence_that_has_one():
     assert len(drawn) > 1
 
 
-def test_the_gate_stands_before_the_actors_first_stage_and_can_be_left_out(setup):
-    assert gate_lines(setup, collector(setup), Oracle(1.0), "critics alone", alpha=0.0) == []
-    assert gate_lines(setup, collector(setup), Oracle(1.0, gate_sentences=0), "actor and critics", alpha=0.0) == []
-    (line,) = gate_lines(setup, collector(setup), Oracle(1.0, gate_sentences=16), "actor and critics", alpha=0.0)
+def test_the_gate_can_be_left_out(setup):
+    def lines(n_sentences):
+        changed = dataclasses.replace(setup, section={**setup.section, "gate_sentences": n_sentences})
+        return gate_lines(changed, collector(setup), Oracle(1.0), alpha=0.0)
+
+    assert lines(0) == []
+    (line,) = lines(16)
     assert line.startswith("Gate: explained variance 1.00")

@@ -12,69 +12,60 @@ LOG_PI = torch.tensor([[0.5, 0.25, 0.25]]).log()
 ENTROPY = 1.5 * math.log(2)
 
 
-def test_a_fixed_temperature_stays():
-    temperature = Temperature(0.01)
-    temperature.update(LOG_PI)
-    assert temperature.alpha.item() == pytest.approx(0.01)
+CPU = torch.device("cpu")
+LESS = torch.tensor([[0.9, 0.05, 0.05]]).log()
+
+
+def test_a_number_is_a_fixed_temperature():
+    temperature = Temperature(0.3, CPU)
+    temperature.update(LOG_PI, actor_learns=True)
+    assert temperature.alpha.item() == pytest.approx(0.3)
     assert temperature.state_dict() == {}
 
 
-@pytest.mark.parametrize(("aim", "direction"), [(ENTROPY + 0.1, 1), (ENTROPY - 0.1, -1)])
-def test_a_learned_temperature_rises_while_the_entropy_is_too_low(aim, direction):
-    temperature = Temperature(0.01, learned=True, target_entropy=aim, lr=0.1)
+@pytest.mark.parametrize(("policy", "direction"), [(LESS, 1), (torch.full((1, 3), -math.log(3)), -1)])
+def test_a_learned_temperature_rises_while_the_entropy_is_too_low_and_falls_while_it_is_too_high(policy, direction):
+    temperature = Temperature("auto", CPU)
+    temperature.update(LOG_PI, actor_learns=False)
+    assert temperature.alpha.item() == pytest.approx(0.01)
     for _ in range(3):
         before = temperature.alpha.item()
-        temperature.update(LOG_PI)
+        temperature.update(policy, actor_learns=True)
         assert (temperature.alpha.item() - before) * direction > 0
 
 
-def test_the_entropy_to_keep_is_the_mean_of_what_was_observed_before_learning():
-    temperature = Temperature(0.01, learned=True, lr=0.1)
+def test_the_target_entropy_is_the_mean_before_the_actor_learns():
+    temperature = Temperature("auto", CPU)
     certain = torch.tensor([[1.0, 1e-30, 1e-30]]).log()
-    temperature.observe(LOG_PI)
-    temperature.observe(certain)
-    assert temperature.target.item() == pytest.approx(ENTROPY / 2)
-    temperature.update(LOG_PI)  # more entropy than that: alpha falls
-    assert temperature.alpha.item() < 0.01
-    assert temperature.target.item() == pytest.approx(ENTROPY / 2)
+    temperature.update(LOG_PI, actor_learns=False)
+    temperature.update(certain, actor_learns=False)
+    temperature.update(LOG_PI, actor_learns=True)
+    assert temperature.target_entropy.item() == pytest.approx(ENTROPY / 2)
 
 
-def test_without_observation_it_is_that_of_the_first_policy():
-    temperature = Temperature(0.01, learned=True)
-    temperature.update(LOG_PI)
-    temperature.update(torch.tensor([[0.9, 0.05, 0.05]]).log())
-    assert temperature.target.item() == pytest.approx(ENTROPY)
+def test_without_pre_training_it_is_that_of_the_first_policy():
+    temperature = Temperature("auto", CPU)
+    for policy in (LOG_PI, LESS):
+        temperature.update(policy, actor_learns=True)
+    assert temperature.target_entropy.item() == pytest.approx(ENTROPY)
 
 
-def test_a_temperature_of_zero_means_no_entropy_term():
-    assert Temperature(0.0).alpha.item() == 0
-
-
-@pytest.mark.parametrize("target", [1.2, None])
-def test_a_restored_temperature_goes_on_as_the_other_would_have(target):
-    one = Temperature(0.01, learned=True, target_entropy=target, lr=0.1)
-    one.update(LOG_PI)
+def test_a_restored_temperature_goes_on_as_the_other_would_have():
+    one, other = Temperature("auto", CPU), Temperature("auto", CPU)
+    one.update(LOG_PI, actor_learns=False)
+    one.update(LESS, actor_learns=True)
     file = io.BytesIO()
     torch.save(one.state_dict(), file)
     file.seek(0)
-    other = Temperature(0.5, learned=True, target_entropy=9.9, lr=0.1)
     other.load_state_dict(torch.load(file, weights_only=True))
     for temperature in (one, other):
-        temperature.update(LOG_PI)
-    assert one.alpha.item() == other.alpha.item()
+        temperature.update(LESS, actor_learns=True)
+    assert one.alpha.item() == other.alpha.item() != pytest.approx(0.01, rel=1e-9)
     assert not one.alpha.requires_grad
-
-
-@pytest.mark.parametrize(("alpha", "learned", "start"), [(0.3, False, 0.3), ("auto", True, 0.01)])
-def test_auto_is_learned_and_a_number_is_not(alpha, learned, start):
-    temperature = Temperature.build(alpha, None, 0.1, torch.device("cpu"))
-    assert temperature.learned == learned
-    assert temperature.alpha.item() == pytest.approx(start)
 
 
 # The weight of the critics' future
 
-CPU = torch.device("cpu")
 VALID = torch.tensor([[True, True, True], [True, True, False]])
 # Centred: -2 -1 3 | 1 -1, and -2 1 1 | 1 -1
 REALISED = torch.tensor([[1.0, 2.0, 6.0], [4.0, 2.0, 9.0]])

@@ -23,7 +23,7 @@ def told(monitor, metrics, times=RECENT):
         ({"length_ratio": 0.7}, "too short"),
         ({"length_ratio": 1.4}, "too long"),
         ({"entropy": 0.1}, "entropy fell from 1 to 0.1"),
-        ({"max_q": 16.0}, "target_clip"),
+        ({"max_q": 16.0}, "lower tau"),
         ({"q": 6.0}, "predicted return"),
         ({"mle_loss": 3.0}, "rose from 0.5 to"),
     ],

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from pysimt_sac.core.policy import find_support, full_policy, restricted_policy
-from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import BOS, EOS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.critic import polyak_update
@@ -44,7 +43,7 @@ def learn(gamma, seed, updates=300, support=0):
     for update in range(updates):
         replay.add(roll_out(logits_SV, generator, update))
         experience = replay.sample()
-        steps = Steps.of(experience.lengths_B)
+        steps = experience.steps
         states_N, taken_N = steps.flatten(experience.tokens_TB[:-1]), steps.flatten(experience.tokens_TB[1:])
         log_p_NV, every_N = logits_SV.log_softmax(-1)[states_N], torch.arange(len(steps))
         if support:
@@ -56,9 +55,8 @@ def learn(gamma, seed, updates=300, support=0):
         q_INA, target_INA = (table[:, states_N].gather(2, tokens_NA.expand(2, -1, -1)) for table in (q_ISV, target_ISV))
         with torch.no_grad():
             values_N = losses.soft_value(target_INA, log_pi_NA, ALPHA)
-            target_N = losses.td_target(
-                steps.flatten(experience.rewards_TB), steps.following(values_N), steps.ends_N, gamma
-            )
+            soft = torch.zeros_like(values_N), steps, gamma, ALPHA
+            target_N = losses.lambda_returns(steps.flatten(experience.rewards_TB), values_N, *soft, lambda_return=0.0)
         loss = losses.critic_loss(q_ISV[:, states_N][:, every_N, taken_N], target_N)
         loss = loss + losses.actor_loss(log_pi_NA, q_INA, ALPHA)
         for optimizer in optimizers:

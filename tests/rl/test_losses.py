@@ -39,31 +39,58 @@ def test_expectations_are_sums_not_means_over_the_vocabulary():
     assert losses.soft_value(torch.ones(2, 1, 1000), many, 0.0).item() == pytest.approx(1.0, abs=1e-4)
 
 
-def test_td_target_has_no_value_after_an_end():
-    found = losses.td_target(
-        torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), torch.tensor([False, True]), gamma=0.5
-    )
-    assert found.tolist() == [6, 2]
-
-
 # <bos> a <eos> and <bos> a b: one has ended and one was cut off; both have two steps. A third has one step.
 STEPS = Steps.of(torch.tensor([3, 3, 2]))
+REWARDS = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])  # first steps of the three, second steps of two
+VALUES = torch.tensor([99.0, 99.0, 99.0, 7.0, 8.0])  # a first step's own value and entropy are in no return
+ENTROPIES = torch.tensor([9.0, 9.0, 9.0, 0.5, 1.0])
 
 
-def test_soft_returns_by_hand():
-    rewards = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])  # first steps of the three, second steps of two
-    entropies = torch.tensor([9.0, 9.0, 9.0, 0.5, 1.0])  # a first step's own entropy is in no return
-    found = losses.soft_returns(rewards, entropies, STEPS, gamma=0.5, alpha=ALPHA)
-    assert found.tolist() == pytest.approx([1 + 0.5 * (0.05 + 4), 2 + 0.5 * (0.1 + 5), 3, 4, 5])
+@pytest.mark.parametrize(
+    ("lambda_return", "after"),
+    [
+        (0.0, [7, 8]),  # the soft Bellman backup
+        (1.0, [4 + 0.05, 5 + 0.1]),  # the Monte Carlo return and its entropy
+        (0.25, [0.75 * 7 + 0.25 * 4.05, 0.75 * 8 + 0.25 * 5.1]),
+    ],
+)
+def test_lambda_returns_by_hand(lambda_return, after):
+    found = losses.lambda_returns(REWARDS, VALUES, ENTROPIES, STEPS, 0.5, ALPHA, lambda_return)
+    assert found.tolist() == pytest.approx([1 + 0.5 * after[0], 2 + 0.5 * after[1], 3, 4, 5])
 
 
-def test_soft_returns_are_td_targets_of_a_critic_that_knows_them():
+@pytest.mark.parametrize("lambda_return", [0.0, 0.3, 1.0])
+def test_all_lambda_returns_agree_if_the_values_are_those_of_the_path(lambda_return):
     steps = Steps.of(torch.tensor([5, 3, 2, 4]))
     rewards, entropies = torch.rand(2, len(steps), generator=torch.Generator().manual_seed(0)).unbind()
-    returns = losses.soft_returns(rewards, entropies, steps, 0.9, ALPHA)
+    returns = losses.lambda_returns(rewards, torch.zeros_like(rewards), entropies, steps, 0.9, ALPHA, 1.0)
     # on one sampled path, V(s) is the return from s and the entropy at s
-    target = losses.td_target(rewards, steps.following(returns + ALPHA * entropies), steps.ends_N, 0.9)
-    torch.testing.assert_close(target, returns)
+    found = losses.lambda_returns(rewards, returns + ALPHA * entropies, entropies, steps, 0.9, ALPHA, lambda_return)
+    torch.testing.assert_close(found, returns)
+
+
+def test_soft_bellman_backups_converge_to_the_exact_soft_values_of_a_chain():
+    """Three states in a row, two words in each: the second ends the hypothesis, as does the last state."""
+    policy = torch.tensor([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]], dtype=torch.float64)
+    rewards = torch.tensor([[0.1, 1.0], [-0.2, 0.5], [2.0, 0.3]], dtype=torch.float64)
+    exact = torch.zeros(3, 2, dtype=torch.float64)
+    value = torch.tensor(0.0, dtype=torch.float64)
+    for state in (2, 1, 0):  # backwards: Q(s, a) = r + gamma V(s'), V(s) = sum_a pi(a) [Q - alpha log pi(a)]
+        exact[state] = rewards[state] + 0.9 * torch.stack((value, torch.zeros_like(value)))
+        value = (policy[state] * (exact[state] - ALPHA * policy[state].log())).sum()
+    # all paths: word 0 until some state, then word 1; or word 0 throughout
+    paths = [[1], [0, 1], [0, 0, 1], [0, 0, 0]]
+    steps = Steps.of(torch.tensor([len(path) + 1 for path in paths]))
+    states, taken = (torch.zeros(len(steps), dtype=torch.long) for _ in range(2))
+    for row, (time, sentence) in enumerate(zip(steps.times_N.tolist(), steps.sentences_N.tolist(), strict=True)):
+        states[row], taken[row] = time, paths[sentence][time]
+    q = torch.zeros(3, 2, dtype=torch.float64)
+    for _ in range(4):
+        values = losses.soft_value(q[states].unsqueeze(0), policy.log()[states], ALPHA)
+        soft = torch.zeros_like(values), steps, 0.9, ALPHA
+        targets = losses.lambda_returns(rewards[states, taken], values, *soft, lambda_return=0.0)
+        q = q.index_put((states, taken), targets)
+    torch.testing.assert_close(q, exact, rtol=0, atol=1e-5)
 
 
 def test_without_discount_and_entropy_the_return_is_what_is_left_of_the_score():
@@ -71,26 +98,9 @@ def test_without_discount_and_entropy_the_return_is_what_is_left_of_the_score():
     potentials_TB = torch.tensor([[0.1, 0.5], [0.4, 0.2], [0.3, 0.2]])
     before_TB = torch.cat((torch.zeros(1, 2), potentials_TB[:-1]))
     rewards = steps.flatten(potentials_TB - before_TB)
-    found = losses.soft_returns(rewards, torch.zeros_like(rewards), steps, 1.0, ALPHA)
+    zeros = torch.zeros_like(rewards)
+    found = losses.lambda_returns(rewards, zeros, zeros, steps, 1.0, ALPHA, lambda_return=1.0)
     torch.testing.assert_close(found, steps.flatten(potentials_TB[-1] - before_TB))
-
-
-def test_clipped_targets_by_hand():
-    # c = 10; R_{t-1} = 0.2: between -2 and 8 and what the entropies can add
-    found = losses.clip_target(
-        torch.tensor([-5.0, 1.0, 9.0, 20.0]), torch.full((4,), 0.2), torch.full((4,), 10.0), torch.full((4,), 1.5)
-    )
-    assert found.tolist() == pytest.approx([-2, 1, 9, 9.5])
-
-
-def test_targets_are_clipped_to_the_bounds_of_the_potential():
-    before, scale, nothing = torch.tensor([0.5, 0.5, -0.5]), torch.tensor([2.0, 1.0, 2.0]), torch.zeros(3)
-    target = torch.tensor([9.0, -9.0, 9.0])
-    # 2 (3 - 0.5), 1 (-1 - 0.5), 2 (3 + 0.5); unbounded rewards are never clipped
-    assert losses.clip_target(target, before, scale, nothing, (-1.0, 3.0)).tolist() == [5.0, -1.5, 7.0]
-    assert losses.clip_target(target, before, scale, nothing, (-math.inf, 1.0)).tolist() == [1.0, -9.0, 3.0]
-    unbounded = losses.clip_target(target, before, scale, nothing, (-math.inf, math.inf))
-    assert torch.equal(unbounded, target)
 
 
 # Two branched states: of the second, the third word is none. Two critics.

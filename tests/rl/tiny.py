@@ -5,7 +5,7 @@ from torch import nn
 
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.core.options import defaults
-from pysimt_sac.core.sections import ModelOptions
+from pysimt_sac.core.sections import ModelOptions, TrainOptions
 from pysimt_sac.hosts.engine.actor import EngineActor
 from pysimt_sac.hosts.pysimt.actor import PysimtActor
 from pysimt_sac.rl.rollout import roll_out
@@ -47,4 +47,5 @@ def make_setup(model, actor=None, log=None, filters=(), **options):
     section = {**defaults(ModelOptions), **model.opts.model, **options}
     say = (lambda line: None) if log is None else log.append
     chain = FilterChain(filters)
-    return Setup(actor or engine_actor(model), section, "tiny.conf", seed=1, batch_size=8, filters=chain, log=say)
+    train = TrainOptions(batch_size=8, gclip=0.0)
+    return Setup(actor or engine_actor(model), section, "tiny.conf", seed=1, train=train, filters=chain, log=say)
