@@ -1,39 +1,37 @@
-"""The steps after translation: compare, lexical, table and report, for whatever has been translated."""
+"""The steps after translation: compare, lexical and report, for whatever has been translated."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pysimt_sac import __version__
-from pysimt_sac.core.files import atomic_write
-from pysimt_sac.evaluation.report.paper import SETS
-from pysimt_sac.evaluation.report.runs_file import SECTIONS
 from pysimt_sac.evaluation.scoring.scores import MetricChoice, choose_metrics
 from pysimt_sac.reproduce.corpus import Corpus
 from pysimt_sac.reproduce.matrix import Matrix
-from pysimt_sac.reproduce.stamps import digest
+from pysimt_sac.reproduce.step_records import digest
 from pysimt_sac.reproduce.steps import Step, Translating, without_paths
 
 # Increase it with every code change that affects the figures of the same translations: they are then recomputed.
 REVISION = 2
 METRICS = ("bleu", "chrf", "ter", "meteor", "length")
 REPORT = "report.html"
+# Parts of a test set: its sentences, those without `<unk>`, those with ambiguous words; ambiguous words, rare ones.
+ALL, NO_UNKNOWN, AMBIGUOUS, CASES, RARE = "all", "noUNK", "ambiguous", "cases", "rare cases"
 
 
 @dataclass(frozen=True)
 class Scoring(Step):
-    """A step that writes figures as JSON, for a baseline, search and test set."""
+    """A step that compares all systems with a baseline and writes JSON. test_set: of `lexical`; part: of `compare`."""
 
-    command: str = ""
     baseline: str = ""
     search: str = ""
     test_set: str = ""
-    variant: str = ""
+    part: str = ALL
+    pooled: bool = False
 
 
 @dataclass(frozen=True)
-class Scorer:
+class ScoringSteps:
     """Makes the steps for the available translations."""
 
     matrix: Matrix
@@ -44,16 +42,17 @@ class Scorer:
 
     def steps(self) -> list[Step]:
         """Return all steps."""
+        first, *others = self.matrix.decoding.searches()
         found: list[Step] = []
-        for search in self.matrix.decoding.searches():
-            for baseline in self.matrix.scoring.baselines:
+        for search in (first, *others):
+            baselines = [name for name in self.matrix.scoring.baselines if name in self.systems(search)]
+            for baseline in baselines:
                 found += self.comparisons(search, baseline)
-        found += [self.paper_tables()] if self.paper_section() else []
-        return found + ([self.report()] if self.systems(self.first_search()) else [])
-
-    def first_search(self) -> str:
-        """Return the search that the paper's tables and the report show."""
-        return self.matrix.decoding.searches()[0]
+                if search == first and self.has_ambiguous():
+                    found += [self.lexical(search, baseline, name) for name in self.tests()]
+            if search == first and baselines:
+                found += self.comparisons_of_parts(search, baselines[0])
+        return [*found, self.report(first)] if self.systems(first) else found
 
     def systems(self, search: str) -> dict[str, list[Translating]]:
         """Return the translations of every system, in the matrix's order."""
@@ -63,36 +62,57 @@ class Scorer:
         return {name: steps for name, steps in by_name.items() if steps}
 
     def comparisons(self, search: str, baseline: str) -> list[Step]:
-        """Return the comparisons with a baseline: each test set, all sets pooled, without `<unk>`, ambiguous words."""
-        systems = self.systems(search)
-        if baseline not in systems or len(systems) < 2:
-            return []
-        files = ["--baseline", *(step.pattern for step in systems[baseline])]
-        for name, steps in systems.items():
-            files += ["--system", name, *(step.pattern for step in steps)] if name != baseline else []
-        common = [*files, "--ref", self.corpus.places.fill(self.matrix.data.reference), "--sets", *self.tests()]
-        common += ["--metrics", ",".join(METRICS), *self.resampling()]
-        found: list[Step] = [self.score("compare", search, baseline, common)]
-        found.append(self.score("compare", search, baseline, [*common, "--pool"], variant="pooled"))
-        if search == self.first_search():
-            found.append(self.score("compare", search, baseline, [*common, "--no-unk"], variant="noUNK"))
-            found += [self.lexical(search, baseline, name, files) for name in self.tests() if self.has_ambiguous()]
+        """Return the comparisons with a baseline: each test set, and all of them pooled if there are several."""
+        words = self.compare_words(search, baseline)
+        found: list[Step] = [self.score("compare", search, baseline, words)]
+        if len(self.tests()) > 1:
+            found.append(self.score("compare", search, baseline, [*words, "--pool"], pooled=True))
         return found
 
-    def lexical(self, search: str, baseline: str, test_set: str, files: Sequence[str]) -> Step:
+    def comparisons_of_parts(self, search: str, baseline: str) -> list[Step]:
+        """Return the comparisons on parts of the test sets: without unknown words, and with ambiguous ones."""
+        words = self.compare_words(search, baseline)
+        found: list[Step] = [self.score("compare", search, baseline, [*words, "--no-unk"], part=NO_UNKNOWN)]
+        if self.has_ambiguous():
+            cases = self.corpus.places.fill(self.matrix.data.ambiguous)
+            found.append(self.score("compare", search, baseline, [*words, "--mlt", cases], part=AMBIGUOUS))
+        return found
+
+    def hypotheses(self, search: str, baseline: str) -> list[str]:
+        """Return the arguments that name all systems and their hypotheses."""
+        systems = self.systems(search)
+        words = ["--baseline", *(step.pattern for step in systems[baseline])]
+        for name, steps in systems.items():
+            words += ["--system", name, *(step.pattern for step in steps)] if name != baseline else []
+        return words
+
+    def compare_words(self, search: str, baseline: str) -> list[str]:
+        """Return the arguments of `compare`."""
+        reference = self.corpus.places.fill(self.matrix.data.reference)
+        words = [*self.hypotheses(search, baseline), "--ref", reference, "--sets", *self.tests()]
+        return [*words, "--metrics", ",".join(METRICS), *self.resampling()]
+
+    def lexical(self, search: str, baseline: str, test_set: str) -> Step:
         """Return the step for the ambiguous words of one test set."""
-        words = [word.replace("{set}", test_set) for word in files]
+        words = [word.replace("{set}", test_set) for word in self.hypotheses(search, baseline)]
         cases = self.corpus.places.fill(self.matrix.data.ambiguous, test_set)
         words += ["--mlt", cases, "--words", "0", *self.resampling()]
         return self.score("lexical", search, baseline, words, test_set)
 
     def score(
-        self, command: str, search: str, baseline: str, words: Sequence[str], test_set: str = "", variant: str = ""
+        self,
+        command: str,
+        search: str,
+        baseline: str,
+        words: Sequence[str],
+        test_set: str = "",
+        part: str = ALL,
+        pooled: bool = False,
     ) -> Scoring:
         """Return the step of a command that writes JSON."""
         slug = next(system.slug for system in self.matrix.systems if system.name == baseline)
-        parts = [command, slug, search, test_set, variant]
-        name = "-".join(part for part in parts if part)
+        variant = "pooled" if pooled else part.removeprefix(ALL)
+        name = "-".join(filter(None, [command, slug, search, test_set, variant]))
         key = self.key(name, words)
         path = self.out / "scores" / f"{name}-{key}.json"
         return Scoring(
@@ -101,35 +121,19 @@ class Scorer:
             key=key,
             words=(command, *words, "--format", "json", "-o", str(path)),
             outputs=(path,),
-            command=command,
             baseline=baseline,
             search=search,
             test_set=test_set,
-            variant=variant,
+            part=part,
+            pooled=pooled,
         )
 
-    def paper_tables(self) -> Scoring:
-        """Return the step for the paper's tables with our rows; write its runs file."""
-        places, data = self.corpus.places, self.matrix.data
-        systems = {name: [step.pattern for step in steps] for name, steps in self.systems(self.first_search()).items()}
-        content = [f"[{'.'.join(self.paper_section())}]", f"reference = {json.dumps(places.fill(data.reference))}"]
-        if self.has_ambiguous():
-            content.append(f"ambiguous = {json.dumps(places.fill(data.ambiguous))}")
-        content += ["[" + ".".join([*self.paper_section(), "systems"]) + "]"]
-        content += [f"{json.dumps(name)} = {json.dumps(patterns)}" for name, patterns in systems.items()]
-        path = self.out / "scores" / f"tables-{self.key('table', content)}.toml"
-        with atomic_write(path) as stream:
-            stream.write("\n".join([*content, ""]))
-        return self.score(
-            "table", self.first_search(), self.matrix.scoring.baselines[0], [str(path), *self.resampling()]
-        )
-
-    def report(self) -> Step:
+    def report(self, search: str) -> Step:
         """Return the step for the report."""
         places, data, words = self.corpus.places, self.matrix.data, ["report"]
-        for name, steps in self.systems(self.first_search()).items():
+        for name, steps in self.systems(search).items():
             words += [f"{name}={step.training.folder}" for step in steps if step.training]
-        for name, steps in self.systems(self.first_search()).items():
+        for name, steps in self.systems(search).items():
             for test_set in self.tests():
                 files = [step.pattern.replace("{set}", test_set) for step in steps]
                 words += [word for file in files for word in ("--hyp", f"{name}:{test_set}={file}")]
@@ -150,11 +154,6 @@ class Scorer:
         """Return whether there are lists of ambiguous words."""
         return bool(self.matrix.data.ambiguous) and (self.corpus.ambiguous is not None or self.matrix.corpus == "demo")
 
-    def paper_section(self) -> tuple[str, ...]:
-        """Return the section of a runs file for this corpus and pair; empty if the paper has no tables for them."""
-        pair, has_tests = self.corpus.places.pair, not set(SETS.values()).isdisjoint(self.tests())
-        return (self.matrix.corpus, pair) if has_tests and pair in SECTIONS.get(self.matrix.corpus, ()) else ()
-
     def resampling(self) -> list[str]:
         """Return the options of significance tests."""
         scoring = self.matrix.scoring
@@ -172,9 +171,5 @@ class Scorer:
 
 def find_metrics(matrix: Matrix, pair: str) -> MetricChoice:
     """Return the metrics that can be computed here, and why others cannot."""
-    return choose_metrics(METRICS, language=target_language(matrix, pair))
-
-
-def target_language(matrix: Matrix, pair: str) -> str:
-    """Return the language of the references."""
-    return pair.partition("-")[2] or matrix.data.reference.rpartition(".")[2]
+    language = pair.partition("-")[2] or matrix.data.reference.rpartition(".")[2]
+    return choose_metrics(METRICS, language=language)

@@ -12,7 +12,7 @@ from pysimt_sac.hosts.engine.config.values import plain
 from pysimt_sac.hosts.engine.data.moved_files import checksum, is_path
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import Matrix, SystemSpec, choose_systems
-from pysimt_sac.reproduce.stamps import digest
+from pysimt_sac.reproduce.step_records import digest
 
 # Keys of [train] that change where a run is, how it is computed or what it reports, not its outcome.
 HARMLESS = (
@@ -174,7 +174,7 @@ def translate_step(matrix: Matrix, corpus: Corpus, request: Request, run: Traini
     prefix = request.out / "translations" / f"{stem}-{key}" / stem
     words = ["translate", str(run.folder), "-s", ",".join(tests), "-o", str(prefix), "-b", str(decoding.batch_size)]
     words += ["-d", request.device, "-f", *(["gs"] if search == "gs" else ["bs", "-k", str(decoding.beam)])]
-    # A run that was taken over would look for the sources where it was trained.
+    # A folder of runs that was moved would look for the sources where it was trained.
     words += ["-x", *(f"data.{name}_set.{side}:{path}" for name, path in sources.items())]
     return Translating(
         id=f"translate-{stem}-{search}-{key}",

@@ -1,7 +1,7 @@
-"""A stamp for every finished step, with checksums of its inputs and outputs.
+"""A record of every finished step, with checksums of its outputs.
 
 A step's key is a checksum of everything its outcome depends on, and part of its name. So nothing is ever out of date: a
-changed configuration gives different keys, and only the steps that depend on it lack stamps.
+changed configuration gives different keys, and only the steps that depend on it lack records.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Stamp:
+class StepRecord:
     """A record that a step is done, and by which code. seconds: total, also if resumed; details: a run's metadata."""
 
     id: str
@@ -68,29 +68,26 @@ def git(folder: Path, *words: str) -> str:
 
 
 @dataclass(frozen=True)
-class Stamps:
-    """The stamps of a working folder."""
+class StepRecords:
+    """The records of a working folder."""
 
     root: Path
 
     def path(self, step_id: str) -> Path:
-        """Return the path of a step's stamp."""
+        """Return the path of a step's record."""
         return self.root / "steps" / f"{step_id}.json"
 
-    def read(self, step_id: str) -> Stamp | None:
-        """Return the stamp of a step whose outputs are unchanged; None if the step is not done."""
+    def read(self, step_id: str) -> StepRecord | None:
+        """Return the record of a step whose outputs are unchanged; None if the step is not done."""
         try:
             content = json.loads(self.path(step_id).read_text(encoding="utf-8"))
             outputs = tuple(Output(**output) for output in content.pop("outputs"))
-            details = content.pop("details", None) or content.pop("told", {})  # `told`: earlier versions
-            stamp = Stamp(**content | {"command": tuple(content["command"]), "outputs": outputs, "details": details})
-        except FileNotFoundError:
-            return None
+            record = StepRecord(**content | {"command": tuple(content["command"]), "outputs": outputs})
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return None  # damaged, or of another version: the step runs again
-        return stamp if all(map(self.is_there, outputs)) else None
+            return None  # missing, damaged, or of another version: the step runs again
+        return record if all(map(self.is_unchanged, outputs)) else None
 
-    def is_there(self, output: Output) -> bool:
+    def is_unchanged(self, output: Output) -> bool:
         """Return whether a file is as a step wrote it."""
         path = self.root / output.path
         try:
@@ -110,22 +107,22 @@ class Stamps:
         key: str,
         command: Sequence[str],
         seconds: float,
+        made_by: str,
         outputs: Sequence[Path],
         details: Mapping[str, Any] | None = None,
-        made_by: str | None = None,
-    ) -> Stamp:
-        """Stamp a step. made_by: the commit, if it is not this one. The versions of adopted runs are unknown."""
-        stamp = Stamp(
+    ) -> StepRecord:
+        """Record a finished step. made_by: the commit of the code that ran it."""
+        record = StepRecord(
             id=step_id,
             key=key,
             command=tuple(command),
             seconds=round(seconds, 3),
-            commit=commit() if made_by is None else made_by,
-            versions={} if details and "adopted" in details else versions(PACKAGES),
+            commit=made_by,
+            versions=versions(PACKAGES),
             outputs=tuple(map(self.output, outputs)),
             details=dict(details or {}),
         )
         with atomic_write(self.path(step_id)) as stream:
-            json.dump(asdict(stamp), stream, ensure_ascii=False, indent=2)
+            json.dump(asdict(record), stream, ensure_ascii=False, indent=2)
             stream.write("\n")
-        return stamp
+        return record
