@@ -94,10 +94,11 @@ def difference(results: Results, score: Score, baseline: str) -> str:
     """Format the difference from the baseline with p and, for several runs, the pairs won; not for length."""
     if score.system == baseline:
         raise UserError("compares a baseline with itself")
-    found, (won, pairs) = score.against[baseline], results.pairs_won(score, baseline)
+    found, pairs = score.against[baseline], results.differences(score, baseline)
     if found.p is None:
         return "0 (identical)"
-    own = results.difference(score, baseline)
+    own = statistics.fmean(pairs)
     if score.metric == "length":
         return f"{own / 100:+.3f} (p {found.p:.2g})"
-    return f"{own:+.2f} (p {found.p:.2g}{f', {won}/{pairs}' if pairs > 1 else ''})"
+    won = f", {results.pairs_won(score, baseline)}" if len(pairs) > 1 else ""
+    return f"{own:+.2f} (p {found.p:.2g}{won})"

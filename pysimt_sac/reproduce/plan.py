@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.runner import Runner, Running, updates_made
-from pysimt_sac.reproduce.step_records import StepRecord
-from pysimt_sac.reproduce.steps import Step, Training, Translating
+from pysimt_sac.reproduce.step_records import Step, StepRecord
+from pysimt_sac.reproduce.steps import Training, Translating
 
 # Cost of an update relative to maximum likelihood (benchmarks/README.md), without validations.
 COST = {

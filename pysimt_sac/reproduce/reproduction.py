@@ -13,8 +13,8 @@ from pysimt_sac.reproduce.plan import SCORING, Estimator, describe, describe_pro
 from pysimt_sac.reproduce.results import collect, read_json, write_results
 from pysimt_sac.reproduce.runner import Runner
 from pysimt_sac.reproduce.scoring import REPORT, ScoringSteps, find_metrics
-from pysimt_sac.reproduce.step_records import StepRecords
-from pysimt_sac.reproduce.steps import Step, plan_work
+from pysimt_sac.reproduce.step_records import Step, StepRecords
+from pysimt_sac.reproduce.steps import plan_work
 from pysimt_sac.reproduce.tables import tables_page
 
 RESULTS, TABLES, ABOUT = "results.json", "tables.md", "about.json"

@@ -20,13 +20,12 @@ from pysimt_sac.evaluation.report.run_folder import read_curves
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import Matrix
-from pysimt_sac.reproduce.scoring import ALL, CASES, RARE, Scoring
-from pysimt_sac.reproduce.step_records import PACKAGES, StepRecord, commit
-from pysimt_sac.reproduce.steps import Step, Training
+from pysimt_sac.reproduce.scoring import ALL, CASES, POOLED, RARE, Scoring
+from pysimt_sac.reproduce.step_records import PACKAGES, Step, StepRecord, commit
+from pysimt_sac.reproduce.steps import Training
 
 FORMAT = 2
 BASELINE = "baseline"  # its name in the output of `compare` and `lexical`
-POOLED = "pooled"  # all test sets as one
 DIGITS, P_DIGITS = 6, 8  # decimals of scores and of p
 Json = dict[str, Any]
 
@@ -115,19 +114,16 @@ class Results:
         own = [score for name, score in found.items() if name != baseline]
         return [found[baseline], *own] if baseline in found else []
 
-    def baseline_of(self, score: Score, baseline: str) -> Score:
-        """Return a baseline's score in place of a system's."""
-        return self.scored(score.search, score.test_set, score.part, score.metric)[baseline]
+    def differences(self, score: Score, baseline: str) -> list[float]:
+        """Return the differences of all pairs of runs, a system's and a baseline's, even where lower is better."""
+        other = self.scored(score.search, score.test_set, score.part, score.metric)[baseline]
+        return [ours - theirs for ours in score.runs for theirs in other.runs]
 
-    def difference(self, score: Score, baseline: str) -> float:
-        """Return the difference from a baseline, even where lower is better."""
-        return score.mean - self.baseline_of(score, baseline).mean
-
-    def pairs_won(self, score: Score, baseline: str) -> tuple[int, int]:
-        """Return in how many pairs of runs the system beats the baseline, and the number of pairs."""
+    def pairs_won(self, score: Score, baseline: str) -> str:
+        """Return in how many pairs of runs the system beats the baseline, of how many: `7/9`."""
         sign = 1 if self.metrics[score.metric]["higher_is_better"] else -1
-        pairs = [sign * (own - other) for own in score.runs for other in self.baseline_of(score, baseline).runs]
-        return sum(pair > 0 for pair in pairs), len(pairs)
+        pairs = self.differences(score, baseline)
+        return f"{sum(sign * pair > 0 for pair in pairs)}/{len(pairs)}"
 
     def runs_of(self, system: str) -> list[Json]:
         """Return a system's runs."""
@@ -167,16 +163,12 @@ def collect(
         metrics={metric["metric"]: {name: metric[name] for name in ("signature", "higher_is_better")}
                  for step, found in outputs.items() for _, _, _, metrics in parts_of(step, found)
                  for metric in metrics},
-        systems=[describe_system(matrix, request, step) for step in first_runs(trained)],
+        systems=[describe_system(matrix, request, step) for step in trained
+                 if step.seed == min(other.seed for other in trained if other.system == step.system)],
         runs=[describe_run(step, done[step.id]) for step in trained],
         scores=collect_scores(outputs),
         missing=list(missing),
     )  # fmt: skip
-
-
-def first_runs(trained: Sequence[Training]) -> list[Training]:
-    """Return one training of each system."""
-    return list({step.system: step for step in reversed(trained)}.values())[::-1]
 
 
 def describe_system(matrix: Matrix, request: Request, step: Training) -> Json:
@@ -221,40 +213,37 @@ def corpus_record(prepared: Preparation, pair: str) -> Json:
     return {}
 
 
-def parts_of(step: Scoring, found: Json) -> list[tuple[str, str, int, list[Json]]]:
+def parts_of(step: Scoring, output: Json) -> list[tuple[str, str, int, list[Json]]]:
     """Return the parts that a step has scored: test set, part, number of sentences or words, metrics."""
-    if "comparison" in found:  # of `lexical`
-        lexical = found["comparison"]
-        kinds = {CASES: "all", RARE: "rare"}
-        return [
-            (step.test_set, part, lexical["systems"][0][kind]["cases"], lexical[kind]) for part, kind in kinds.items()
-        ]
+    if "comparison" in output:  # of `lexical`
+        found = output["comparison"]
+        sizes = {kind: found["systems"][0][kind]["cases"] for kind in ("all", "rare")}
+        return [(step.test_set, part, sizes[kind], found[kind]) for part, kind in ((CASES, "all"), (RARE, "rare"))]
     return [
-        (POOLED if step.pooled else part["test_set"], step.part, part["sentences"], part["metrics"])
-        for part in found["comparisons"]
+        (step.test_set or part["test_set"], step.part, part["sentences"], part["metrics"])
+        for part in output["comparisons"]
     ]
 
 
 def collect_scores(outputs: Mapping[Scoring, Json]) -> list[Score]:
     """Return all scores; those of one system, compared with several baselines, are one."""
     scores: dict[tuple[str, ...], Score] = {}
-    for step, found in outputs.items():
-        for test_set, part, size, metrics in parts_of(step, found):
-            for metric in metrics:
-                for own in metric["systems"]:
-                    system = step.baseline if own["system"] == BASELINE else own["system"]
-                    place = (step.search, test_set, part, metric["metric"], system)
-                    if place not in scores:
-                        runs = tuple(round(run, DIGITS) for run in own["runs"])
-                        interval = (round(own["interval"]["low"], DIGITS), round(own["interval"]["high"], DIGITS))
-                        scores[place] = Score(
-                            step.search, test_set, part, size, metric["metric"], system, runs, interval, {}
-                        )
-                    if against := own["against_baseline"]:
-                        low, high = (round(against["interval"][end], DIGITS) for end in ("low", "high"))
-                        p = None if against["identical"] else round(against["p"], P_DIGITS)
-                        scores[place].against[step.baseline] = Difference(low, high, p)
+    for step, output in outputs.items():
+        for test_set, part, size, metrics in parts_of(step, output):
+            for metric, own in [(each["metric"], own) for each in metrics for own in each["systems"]]:
+                system = step.baseline if own["system"] == BASELINE else own["system"]
+                runs = tuple(round(run, DIGITS) for run in own["runs"])
+                score = Score(step.search, test_set, part, size, metric, system, runs, rounded(own["interval"]), {})
+                score = scores.setdefault((step.search, test_set, part, metric, system), score)
+                if against := own["against_baseline"]:
+                    p = None if against["identical"] else round(against["p"], P_DIGITS)
+                    score.against[step.baseline] = Difference(*rounded(against["interval"]), p)
     return list(scores.values())
+
+
+def rounded(interval: Json) -> tuple[float, float]:
+    """Return the ends of an interval."""
+    return round(interval["low"], DIGITS), round(interval["high"], DIGITS)
 
 
 def read_json(path: Path) -> Any:

@@ -18,8 +18,8 @@ from pysimt_sac.core.files import make_folder
 from pysimt_sac.hosts.engine.checkpoint import load_state
 from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
 from pysimt_sac.hosts.engine.training.interrupts import Interrupts
-from pysimt_sac.reproduce.step_records import StepRecord, StepRecords, commit
-from pysimt_sac.reproduce.steps import Step, Training
+from pysimt_sac.reproduce.step_records import Step, StepRecord, StepRecords, commit
+from pysimt_sac.reproduce.steps import Training
 
 POLL = 0.1  # seconds between checks of the processes
 TAIL = 4096  # bytes read from the end of a file to find its last line
@@ -77,17 +77,13 @@ class Runner:
                 self.waiting.remove(step)
                 self.failed[step.id] = f"not done: {step.title}, which needs {needed[0]}"
             elif len(self.running) < self.jobs and all(name in self.done for name in step.after):
-                if isinstance(step, Training) and is_locked(step.folder):
-                    self.wait_for(step)  # a process left behind by a killed reproduction
+                if isinstance(step, Training) and is_locked(step.folder):  # by a process of a killed reproduction
+                    if step.id not in self.locked:
+                        self.locked.add(step.id)
+                        self.log(f"waiting: another process is training in {step.folder}")
                     continue
                 self.waiting.remove(step)
                 self.start(step)
-
-    def wait_for(self, step: Training) -> None:
-        """Report, once, that another process is running a step."""
-        if step.id not in self.locked:
-            self.locked.add(step.id)
-            self.log(f"waiting: another process is training in {step.folder}")
 
     def start(self, step: Step) -> None:
         """Start a step's command in its own process group, so that Ctrl-C reaches it once, through this process."""
@@ -138,7 +134,7 @@ class Runner:
 def finish(records: StepRecords, step: Step, seconds: float, made_by: str) -> StepRecord:
     """Record a step that has ended; for a training, with the run's metadata."""
     if not isinstance(step, Training):
-        return records.write(step.id, step.key, step.words, seconds, made_by, step.outputs)
+        return records.write(step, seconds, made_by, step.outputs, {})
     state, _ = load_state(step.folder)
     if state is None or not state["progress"]["ended"]:
         raise UserError("has not finished", step.folder, "give the same command again")
@@ -146,7 +142,7 @@ def finish(records: StepRecords, step: Step, seconds: float, made_by: str) -> St
     details = {name: progress[name] for name in ("update", "seconds", "timed_updates", "best", "seed")}
     best, scalars = checkpoint_to_use(step.folder).resolve(), step.folder / f"{state['exp_id']}.scalars.jsonl"
     details |= {"checkpoint": best.name, "curves": scalars.name}
-    return records.write(step.id, step.key, step.words, progress["seconds"], made_by, [best, scalars], details)
+    return records.write(step, progress["seconds"], made_by, [best, scalars], details)
 
 
 def reason_of(status: int, log: Path) -> str:

@@ -8,26 +8,26 @@ from pysimt_sac import __version__
 from pysimt_sac.evaluation.scoring.scores import MetricChoice, choose_metrics
 from pysimt_sac.reproduce.corpus import Corpus
 from pysimt_sac.reproduce.matrix import Matrix
-from pysimt_sac.reproduce.step_records import digest
-from pysimt_sac.reproduce.steps import Step, Translating, without_paths
+from pysimt_sac.reproduce.step_records import Step, digest
+from pysimt_sac.reproduce.steps import Translating, without_paths
 
 # Increase it with every code change that affects the figures of the same translations: they are then recomputed.
 REVISION = 2
 METRICS = ("bleu", "chrf", "ter", "meteor", "length")
 REPORT = "report.html"
+POOLED = "pooled"  # all test sets as one
 # Parts of a test set: its sentences, those without `<unk>`, those with ambiguous words; ambiguous words, rare ones.
 ALL, NO_UNKNOWN, AMBIGUOUS, CASES, RARE = "all", "noUNK", "ambiguous", "cases", "rare cases"
 
 
 @dataclass(frozen=True)
 class Scoring(Step):
-    """A step that compares all systems with a baseline and writes JSON. test_set: of `lexical`; part: of `compare`."""
+    """A step that compares all systems with a baseline and writes JSON; without a test set, on each of them."""
 
     baseline: str = ""
     search: str = ""
     test_set: str = ""
     part: str = ALL
-    pooled: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class ScoringSteps:
     signatures: tuple[str, ...]  # of the metrics
 
     def steps(self) -> list[Step]:
-        """Return all steps."""
-        first, *others = self.matrix.decoding.searches()
+        """Return all steps; parts of test sets are compared by the first search, with the first baseline."""
+        first = self.matrix.decoding.searches()[0]
         found: list[Step] = []
-        for search in (first, *others):
+        for search in self.matrix.decoding.searches():
             baselines = [name for name in self.matrix.scoring.baselines if name in self.systems(search)]
             for baseline in baselines:
                 found += self.comparisons(search, baseline)
                 if search == first and self.has_ambiguous():
-                    found += [self.lexical(search, baseline, name) for name in self.tests()]
+                    found += [self.lexical(search, baseline, name) for name in self.matrix.data.tests]
             if search == first and baselines:
                 found += self.comparisons_of_parts(search, baselines[0])
         return [*found, self.report(first)] if self.systems(first) else found
@@ -64,19 +64,25 @@ class ScoringSteps:
     def comparisons(self, search: str, baseline: str) -> list[Step]:
         """Return the comparisons with a baseline: each test set, and all of them pooled if there are several."""
         words = self.compare_words(search, baseline)
-        found: list[Step] = [self.score("compare", search, baseline, words)]
-        if len(self.tests()) > 1:
-            found.append(self.score("compare", search, baseline, [*words, "--pool"], pooled=True))
+        found: list[Step] = [self.score("compare", words, baseline, search)]
+        if len(self.matrix.data.tests) > 1:
+            found.append(self.score("compare", [*words, "--pool"], baseline, search, POOLED))
         return found
 
     def comparisons_of_parts(self, search: str, baseline: str) -> list[Step]:
-        """Return the comparisons on parts of the test sets: without unknown words, and with ambiguous ones."""
+        """Return the comparisons on sentences without unknown words, and on those with ambiguous words."""
         words = self.compare_words(search, baseline)
-        found: list[Step] = [self.score("compare", search, baseline, [*words, "--no-unk"], part=NO_UNKNOWN)]
+        found: list[Step] = [self.score("compare", [*words, "--no-unk"], baseline, search, part=NO_UNKNOWN)]
         if self.has_ambiguous():
             cases = self.corpus.places.fill(self.matrix.data.ambiguous)
-            found.append(self.score("compare", search, baseline, [*words, "--mlt", cases], part=AMBIGUOUS))
+            found.append(self.score("compare", [*words, "--mlt", cases], baseline, search, part=AMBIGUOUS))
         return found
+
+    def compare_words(self, search: str, baseline: str) -> list[str]:
+        """Return the arguments of `compare`."""
+        reference = self.corpus.places.fill(self.matrix.data.reference)
+        words = [*self.hypotheses(search, baseline), "--ref", reference, "--sets", *self.matrix.data.tests]
+        return [*words, "--metrics", ",".join(METRICS), *self.resampling()]
 
     def hypotheses(self, search: str, baseline: str) -> list[str]:
         """Return the arguments that name all systems and their hypotheses."""
@@ -86,47 +92,25 @@ class ScoringSteps:
             words += ["--system", name, *(step.pattern for step in steps)] if name != baseline else []
         return words
 
-    def compare_words(self, search: str, baseline: str) -> list[str]:
-        """Return the arguments of `compare`."""
-        reference = self.corpus.places.fill(self.matrix.data.reference)
-        words = [*self.hypotheses(search, baseline), "--ref", reference, "--sets", *self.tests()]
-        return [*words, "--metrics", ",".join(METRICS), *self.resampling()]
-
     def lexical(self, search: str, baseline: str, test_set: str) -> Step:
         """Return the step for the ambiguous words of one test set."""
         words = [word.replace("{set}", test_set) for word in self.hypotheses(search, baseline)]
         cases = self.corpus.places.fill(self.matrix.data.ambiguous, test_set)
         words += ["--mlt", cases, "--words", "0", *self.resampling()]
-        return self.score("lexical", search, baseline, words, test_set)
+        return self.score("lexical", words, baseline, search, test_set)
 
     def score(
-        self,
-        command: str,
-        search: str,
-        baseline: str,
-        words: Sequence[str],
-        test_set: str = "",
-        part: str = ALL,
-        pooled: bool = False,
+        self, command: str, words: Sequence[str], baseline: str, search: str, test_set: str = "", part: str = ALL
     ) -> Scoring:
         """Return the step of a command that writes JSON."""
         slug = next(system.slug for system in self.matrix.systems if system.name == baseline)
-        variant = "pooled" if pooled else part.removeprefix(ALL)
+        variant = part.removeprefix(ALL)
         name = "-".join(filter(None, [command, slug, search, test_set, variant]))
+        title = " ".join(filter(None, ["score:", command, search, "against", baseline, test_set, variant]))
         key = self.key(name, words)
         path = self.out / "scores" / f"{name}-{key}.json"
-        return Scoring(
-            id=f"{name}-{key}",
-            title=" ".join(filter(None, ["score:", command, search, "against", baseline, test_set, variant])),
-            key=key,
-            words=(command, *words, "--format", "json", "-o", str(path)),
-            outputs=(path,),
-            baseline=baseline,
-            search=search,
-            test_set=test_set,
-            part=part,
-            pooled=pooled,
-        )
+        words = (command, *words, "--format", "json", "-o", str(path))
+        return Scoring(f"{name}-{key}", title, key, words, (path,), (), baseline, search, test_set, part)
 
     def report(self, search: str) -> Step:
         """Return the step for the report."""
@@ -134,10 +118,10 @@ class ScoringSteps:
         for name, steps in self.systems(search).items():
             words += [f"{name}={step.training.folder}" for step in steps if step.training]
         for name, steps in self.systems(search).items():
-            for test_set in self.tests():
+            for test_set in self.matrix.data.tests:
                 files = [step.pattern.replace("{set}", test_set) for step in steps]
                 words += [word for file in files for word in ("--hyp", f"{name}:{test_set}={file}")]
-        for test_set in self.tests():
+        for test_set in self.matrix.data.tests:
             words += ["--ref", f"{test_set}={places.fill(data.reference, test_set)}"]
             words += ["--mlt", f"{test_set}={places.fill(data.ambiguous, test_set)}"] * self.has_ambiguous()
         title = f"{self.matrix.title}, {places.pair.upper()}" if "-" in places.pair else self.matrix.title
@@ -145,10 +129,6 @@ class ScoringSteps:
         words += ["--metrics", ",".join(METRICS), *self.resampling(), "--out", str(self.out / REPORT)]
         key = self.key("report", words)
         return Step(f"report-{key}", "report", key, tuple(words), (self.out / REPORT,))
-
-    def tests(self) -> tuple[str, ...]:
-        """Return the names of the test sets."""
-        return self.matrix.data.tests
 
     def has_ambiguous(self) -> bool:
         """Return whether there are lists of ambiguous words."""
@@ -163,7 +143,7 @@ class ScoringSteps:
         """Return a checksum of a command, the corpus and the metrics; translations have their key in their path."""
         places, data = self.corpus.places, self.matrix.data
         patterns = [data.reference, data.training, *([data.ambiguous] if self.has_ambiguous() else [])]
-        files = [places.fill(pattern, test_set) for pattern in patterns for test_set in self.tests()]
+        files = [places.fill(pattern, test_set) for pattern in patterns for test_set in self.matrix.data.tests]
         relative = [str(word).replace(str(self.out), "") for word in words]
         key = [name, __version__, REVISION, self.corpus.text.key, self.signatures, relative]
         return digest([*key, without_paths(files, places.data)])

@@ -1,4 +1,4 @@
-"""A record of every finished step, with checksums of its outputs.
+"""Steps, and a record of every finished one, with checksums of its outputs.
 
 A step's key is a checksum of everything its outcome depends on, and part of its name. So nothing is ever out of date: a
 changed configuration gives different keys, and only the steps that depend on it lack records.
@@ -7,8 +7,8 @@ changed configuration gives different keys, and only the steps that depend on it
 import hashlib
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,18 @@ from pysimt_sac.corpora.record import checksum, versions
 
 KEY_LENGTH = 10  # hexadecimal digits
 PACKAGES = ("torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of `pysimt-sac`. outputs: files that it must write; after: ids of the steps that it needs."""
+
+    id: str
+    title: str
+    key: str
+    words: tuple[str, ...]
+    outputs: tuple[Path, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +52,7 @@ class StepRecord:
     commit: str
     versions: dict[str, str]
     outputs: tuple[Output, ...]
-    details: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any]
 
 
 def digest(value: Any) -> str:
@@ -95,34 +107,17 @@ class StepRecords:
         except OSError:
             return False
 
-    def output(self, path: Path) -> Output:
-        """Return the record of a file that a step has just written."""
-        if not path.is_file():
-            raise UserError("was not written", path)
-        return Output(str(path.relative_to(self.root)), path.stat().st_size, checksum(path))
-
     def write(
-        self,
-        step_id: str,
-        key: str,
-        command: Sequence[str],
-        seconds: float,
-        made_by: str,
-        outputs: Sequence[Path],
-        details: Mapping[str, Any] | None = None,
+        self, step: Step, seconds: float, made_by: str, outputs: Sequence[Path], details: dict[str, Any]
     ) -> StepRecord:
         """Record a finished step. made_by: the commit of the code that ran it."""
-        record = StepRecord(
-            id=step_id,
-            key=key,
-            command=tuple(command),
-            seconds=round(seconds, 3),
-            commit=made_by,
-            versions=versions(PACKAGES),
-            outputs=tuple(map(self.output, outputs)),
-            details=dict(details or {}),
-        )
-        with atomic_write(self.path(step_id)) as stream:
+        for path in outputs:
+            if not path.is_file():
+                raise UserError("was not written", path)
+        files = [Output(str(path.relative_to(self.root)), path.stat().st_size, checksum(path)) for path in outputs]
+        about = (step.id, step.key, step.words, round(seconds, 3), made_by, versions(PACKAGES))
+        record = StepRecord(*about, tuple(files), details)
+        with atomic_write(self.path(step.id)) as stream:
             json.dump(asdict(record), stream, ensure_ascii=False, indent=2)
             stream.write("\n")
         return record

@@ -153,9 +153,8 @@ def difference_cells(results: Results, score: Score, baseline: str) -> tuple[str
     found = score.against[baseline]
     if found.p is None:
         return (f"identical to {baseline}", ABSENT, ABSENT, ABSENT)
-    won, pairs = results.pairs_won(score, baseline)
-    difference = results.difference(score, baseline)
-    return f"{difference:+.2f}", f"{found.low:+.2f}..{found.high:+.2f}", f"{found.p:.4f}", f"{won}/{pairs}"
+    difference, won = statistics.fmean(results.differences(score, baseline)), results.pairs_won(score, baseline)
+    return f"{difference:+.2f}", f"{found.low:+.2f}..{found.high:+.2f}", f"{found.p:.4f}", won
 
 
 def lexical_table(results: Results, baseline: str) -> Table:

@@ -7,8 +7,7 @@ from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.matrix import read_matrix
 from pysimt_sac.reproduce.plan import Estimator, describe, describe_progress, duration
 from pysimt_sac.reproduce.runner import Running
-from pysimt_sac.reproduce.step_records import StepRecord
-from pysimt_sac.reproduce.steps import Step
+from pysimt_sac.reproduce.step_records import Step, StepRecord
 
 
 def step(name, *after):

@@ -6,8 +6,8 @@ import pytest
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.reproduce.runner import Runner, own_folder, reason_of
-from pysimt_sac.reproduce.step_records import StepRecords
-from pysimt_sac.reproduce.steps import Step, Training
+from pysimt_sac.reproduce.step_records import Step, StepRecords
+from pysimt_sac.reproduce.steps import Training
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """A step's key changes with all that its outcome depends on, and with nothing else."""
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.reproduce.step_records import StepRecords
+from pysimt_sac.reproduce.step_records import Step, StepRecords
 from tests.reproduce.tiny import write
 
 
@@ -109,7 +109,7 @@ def test_a_step_is_done_as_long_as_its_outputs_are_unchanged(tmp_path):
     records, output = StepRecords(tmp_path), tmp_path / "out.txt"
     output.write_text("one")
     assert records.read("step") is None
-    written = records.write("step", "key", ["do", "it"], 1.5, "abc", [output], {"update": 3})
+    written = records.write(Step("step", "do it", "key", ("do", "it")), 1.5, "abc", [output], {"update": 3})
     assert records.read("step") == written
     assert (written.seconds, written.details, written.outputs[0].size) == (1.5, {"update": 3}, 3)
     output.write_text("two")
@@ -122,7 +122,7 @@ def test_a_step_is_done_as_long_as_its_outputs_are_unchanged(tmp_path):
 
 def test_a_damaged_record_does_not_count(tmp_path):
     records = StepRecords(tmp_path)
-    records.write("step", "key", [], 0, "abc", [])
+    records.write(Step("step", "do it", "key", ()), 0, "abc", [], {})
     path = records.path("step")
     path.write_text(path.read_text()[:-20])
     assert records.read("step") is None

@@ -41,8 +41,8 @@ def test_all_tables():
 def test_lower_is_better_counts_in_pairs_won():
     results = sample_results()
     ter = results.scored("beam6", "test_2016_flickr", metric="TER")["SAC BLEU"]
-    assert results.pairs_won(ter, "MLE") == (1, 2)
-    assert results.difference(ter, "MLE") == pytest.approx(-0.1)
+    assert results.pairs_won(ter, "MLE") == "1/2"
+    assert results.differences(ter, "MLE") == pytest.approx([0.4, -0.6])
 
 
 def test_validation_scores_are_of_the_first_metric_that_all_runs_have():
