@@ -5,12 +5,13 @@ the numbers of a row from left to right, with the paper's star for a significant
 """
 
 import json
+import re
 from dataclasses import dataclass
 from importlib import resources
 
 from pysimt_sac.evaluation.report.layout import Table, best_cells
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
-from pysimt_sac.reproduce.results import Results
+from pysimt_sac.reproduce.results import ABSENT, Results
 from pysimt_sac.reproduce.scoring import ALL, AMBIGUOUS, CASES, RARE
 
 FIGURES = "paper_figures.json"
@@ -18,50 +19,29 @@ SETS = {"2016": "test_2016_flickr", "2017": "test_2017_flickr", "COCO": "test_20
 PARTS = {"multi30k": ALL, "lexical-all": CASES, "lexical-rare": RARE, "ambiguous": AMBIGUOUS}  # the tables that we fill
 TWICE_LTA = "2 LTA - 100"
 LOWER_IS_BETTER = ("TER",)
-ALIASES = {"sacunsup": "sacunsuper", "sacunsupervised": "sacunsuper", "sacsup": "sacbleu", "sac": "sacbleu"}
 NOTES = {
     "lexical-all": "The paper's ALI for all cases is 2 LTA - 100. Own ALI: -1 for known wrong translations only.",
     "lexical-rare": "Own rare cases are counted by inflected form, so there are more of them than in the paper.",
 }
 STEMS = "METEOR (exact stem)"
 NOTE_ON_STEMS = "Own METEOR: exact words and stems only; it cannot be compared with the paper's."
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A number, whether it differs significantly from the baseline's, and its standard deviation over runs."""
-
-    value: float
-    significant: bool = False
-    spread: float | None = None
-
-    def show(self, decimals: int) -> str:
-        """Format the cell: `38.1±0.2*`."""
-        spread = "" if self.spread is None else f"±{self.spread:.{decimals}f}"
-        return f"{self.value:.{decimals}f}{spread}{'*' if self.significant else ''}"
-
-
-Row = tuple[Cell | None, ...]
+Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One of the paper's tables; `groups` has the cells of each group and system."""
+    """One of the paper's tables; `groups` has the cells of each group and system, such as `59.4*` or `-`."""
 
     key: str
     title: str
     metrics: tuple[str, ...]
-    sets: tuple[str, ...]
     groups: dict[str, dict[str, Row]]
 
     def columns(self) -> list[tuple[str, str]]:
         """Return the test set and metric of each column."""
-        return [(test_set, metric) for test_set in self.sets for metric in self.metrics]
-
-
-def parse_cell(text: str) -> Cell | None:
-    """Parse `59.4*`, a significant 59.4, or `-`, no number."""
-    return None if text == "-" else Cell(float(text.rstrip("*")), significant=text.endswith("*"))
+        n_cells = {len(cells) for systems in self.groups.values() for cells in systems.values()}
+        sets = SETS if n_cells == {len(SETS) * len(self.metrics)} else ("test",)
+        return [(test_set, metric) for test_set in sets for metric in self.metrics]
 
 
 def paper_tables() -> dict[str, PaperTable]:
@@ -70,13 +50,10 @@ def paper_tables() -> dict[str, PaperTable]:
     tables = {}
     for key, table in content.items():
         groups = {
-            group: {system: tuple(map(parse_cell, line.split())) for system, line in systems.items()}
+            group: {system: tuple(line.split()) for system, line in systems.items()}
             for group, systems in table["groups"].items()
         }
-        width = len(next(iter(next(iter(groups.values())).values())))
-        metrics = tuple(table["metrics"])
-        sets = ("test",) if width == len(metrics) else tuple(SETS)
-        tables[key] = PaperTable(key, table["title"], metrics, sets, groups)
+        tables[key] = PaperTable(key, table["title"], tuple(table["metrics"]), groups)
     return tables
 
 
@@ -93,25 +70,26 @@ def own_rows(results: Results, table: PaperTable) -> dict[str, Row]:
     """Return our cells of each system, by the first search and against the first baseline; no systems without any."""
     rows = {}
     for system in results.systems:
-        cells = tuple(own_cell(results, PARTS[table.key], *column, system["name"]) for column in table.columns())
-        if any(cells):
+        cells = tuple(own_cell(results, table.key, *column, system["name"]) for column in table.columns())
+        if set(cells) != {ABSENT}:
             rows[system["name"]] = cells
     return rows
 
 
-def own_cell(results: Results, part: str, test_set: str, metric: str, system: str) -> Cell | None:
+def own_cell(results: Results, key: str, test_set: str, metric: str, system: str) -> str:
     """Return our cell of a column; METEOR goes into its column whatever it matches."""
+    name = "LTA" if metric == TWICE_LTA else results.metric_name(metric)
+    score = results.scored(results.searches[0], SETS[test_set], PARTS[key], name).get(system)
+    if score is None:
+        return ABSENT
     if metric == TWICE_LTA:
-        lta = own_cell(results, part, test_set, "LTA", system)
-        return Cell(2 * lta.value - 100) if lta else None
-    score = results.scored(results.searches[0], SETS[test_set], part, results.metric_name(metric)).get(system)
-    return Cell(score.mean, score.is_significant(results.baselines[0]), score.deviation) if score else None
+        return f"{2 * score.mean - 100:.2f}"
+    return score.show(results.baselines[0], 2 if key.startswith("lexical") else 1)
 
 
-def same_system(own: str, papers: str) -> bool:
-    """Return whether a system's name is the paper's, in any spelling."""
-    plain = ["".join(filter(str.isalnum, name.lower())) for name in (own, papers)]
-    return ALIASES.get(plain[0], plain[0]) == plain[1]
+def number_in(cell: str) -> float | None:
+    """Return the number that a cell shows, without deviation and star."""
+    return None if cell == ABSENT else float(re.split("[±*]", cell)[0])
 
 
 def filled_table(results: Results, table: PaperTable, own: dict[str, Row]) -> Table:
@@ -119,27 +97,21 @@ def filled_table(results: Results, table: PaperTable, own: dict[str, Row]) -> Ta
 
     The best numbers are in bold, separately for the paper's rows and ours.
     """
-    decimals = 2 if table.key.startswith("lexical") else 1
     papers = table.groups[results.pair]
     rows: list[tuple[str, str, Row]] = []
-    for name, cells in papers.items():
-        rows.append((name, "paper", cells))
-        rows += [(other, "own", found) for other, found in own.items() if same_system(other, name)]
-    rows += [
-        (other, "own", found) for other, found in own.items() if not any(same_system(other, name) for name in papers)
-    ]
+    for name in dict.fromkeys([*papers, *own]):
+        rows += [(name, "paper", papers[name])] if name in papers else []
+        rows += [(name, "own", own[name])] if name in own else []
     higher_is_better = [metric not in LOWER_IS_BETTER for _, metric in table.columns()]
     bold = set()
     for kind in ("paper", "own"):
-        values = [[round(cell.value, decimals) if cell and source == kind else None for cell in cells]
-                  for _, source, cells in rows]  # fmt: skip
+        values = [[number_in(cell) if source == kind else None for cell in cells] for _, source, cells in rows]
         bold |= {(row, column + 3) for row, column in best_cells(values, higher_is_better)}
     shown = []
     for number, (name, source, cells) in enumerate(rows):
         n_runs = len(results.runs_of(name))
         label = source if source == "paper" else f"own, {n_runs} run{'s' if n_runs > 1 else ''}"
-        group = "" if number else results.pair
-        shown.append((group, name, label, *("-" if cell is None else cell.show(decimals) for cell in cells)))
+        shown.append(("" if number else results.pair, name, label, *cells))
     stars = f"* p <= {SIGNIFICANT} against MLE (own rows: against your {results.baselines[0]})"
     notes = [f"{stars}; ± standard deviation of the runs.", *([NOTES[table.key]] if table.key in NOTES else [])]
     if "METEOR" in table.metrics and STEMS in results.metrics:

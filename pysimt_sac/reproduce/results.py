@@ -27,7 +27,14 @@ from pysimt_sac.reproduce.steps import Training
 FORMAT = 2
 BASELINE = "baseline"  # its name in the output of `compare` and `lexical`
 DIGITS, P_DIGITS = 6, 8  # decimals of scores and of p
+ABSENT = "-"  # in tables
 Json = dict[str, Any]
+
+
+def spread(values: Sequence[float], decimals: int = 1) -> str:
+    """Format mean and standard deviation: `38.1±0.2`."""
+    mean = f"{statistics.fmean(values):.{decimals}f}"
+    return f"{mean}±{statistics.stdev(values):.{decimals}f}" if len(values) > 1 else mean
 
 
 @dataclass(frozen=True)
@@ -58,15 +65,11 @@ class Score:
         """The mean over runs."""
         return statistics.fmean(self.runs)
 
-    @property
-    def deviation(self) -> float | None:
-        """The standard deviation over runs, if there are several."""
-        return statistics.stdev(self.runs) if len(self.runs) > 1 else None
-
-    def is_significant(self, baseline: str) -> bool:
-        """Return whether the difference from a baseline is significant."""
+    def show(self, baseline: str, decimals: int = 1) -> str:
+        """Format mean and standard deviation, with a star if the difference from a baseline is significant."""
         found = self.against.get(baseline)
-        return found is not None and found.p is not None and found.p <= SIGNIFICANT
+        is_significant = found is not None and found.p is not None and found.p <= SIGNIFICANT
+        return spread(self.runs, decimals) + "*" * is_significant
 
 
 @dataclass(frozen=True)

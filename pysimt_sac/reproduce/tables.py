@@ -1,16 +1,14 @@
 """The tables of a reproduction in Markdown, from `results.json` alone."""
 
 import statistics
-from collections.abc import Sequence
 
 from pysimt_sac.evaluation.report.layout import Table, as_markdown
 from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.paper import PARTS, SETS, STEMS, filled_tables, paper_tables
-from pysimt_sac.reproduce.results import Json, Results, Score
+from pysimt_sac.reproduce.results import ABSENT, Json, Results, Score, spread
 from pysimt_sac.reproduce.scoring import CASES, NO_UNKNOWN, RARE
 
-ABSENT = "-"
 STARS = f"± standard deviation over runs; * p <= {SIGNIFICANT} against the baseline"
 
 
@@ -57,12 +55,6 @@ def search_name(search: str) -> str:
 def short_name(test_set: str) -> str:
     """Return a test set's name as in the paper, if it has one."""
     return next((short for short, name in SETS.items() if name == test_set), test_set)
-
-
-def spread(values: Sequence[float], decimals: int = 1) -> str:
-    """Format mean and standard deviation."""
-    mean = f"{statistics.fmean(values):.{decimals}f}"
-    return f"{mean}±{statistics.stdev(values):.{decimals}f}" if len(values) > 1 else mean
 
 
 def runs_table(results: Results) -> Table:
@@ -113,12 +105,6 @@ def curves_table(results: Results) -> Table:
     return Table(("system", "run", f"validation {metric} (after update)"), tuple(rows), left=3)
 
 
-def score_cell(score: Score, baseline: str, decimals: int = 1) -> str:
-    """Format a score as `38.1±0.2*`."""
-    star = "*" if score.is_significant(baseline) else ""
-    return f"{spread(score.runs, decimals)}{star}"
-
-
 def comparison_table(results: Results, search: str, baseline: str) -> Table:
     """Return a row for each test set and system: all metrics, and BLEU's difference from the baseline with its p."""
     metrics = [name for name in results.metrics if name not in ("length", "LTA", "ALI")]
@@ -129,7 +115,7 @@ def comparison_table(results: Results, search: str, baseline: str) -> Table:
         scores = {name: results.scored(search, test_set, metric=name) for name in (*metrics, "length")}
         for number, bleu in enumerate(results.compared(search, test_set, baseline)):
             label = f"{short_name(test_set)} ({bleu.size})" if number == 0 else ""
-            cells = [score_cell(scores[name][bleu.system], baseline) for name in metrics]
+            cells = [scores[name][bleu.system].show(baseline) for name in metrics]
             length = scores["length"].get(bleu.system)
             ratio = f"{length.mean / 100:.3f}" if length else ABSENT
             difference = difference_cells(results, bleu, baseline)
@@ -172,7 +158,7 @@ def lexical_table(results: Results, baseline: str) -> Table:
             for number, first in enumerate(lta):
                 label = (f"{name}, {kind} ({first.size})" if number == 0 else "", first.system)
                 cells = [cell for own in (first, ali[first.system])
-                         for cell in (score_cell(own, baseline, 2), p_cell(own, baseline))]  # fmt: skip
+                         for cell in (own.show(baseline, 2), p_cell(own, baseline))]  # fmt: skip
                 rows.append((*label, str(len(first.runs)), *cells, f"{2 * first.mean - 100:.2f}"))
     header = ("test set", "system", "runs", "LTA", "p", "ALI", "p", "2 LTA - 100")
     notes = (STARS, "The paper's ALI on all cases is 2 LTA - 100; ours is -1 only for known wrong translations.")
@@ -194,7 +180,7 @@ def unknown_table(results: Results) -> Table:
         for number, score in enumerate(results.compared(search, test_set, baseline, NO_UNKNOWN)):
             whole = everything[score.system]
             label = f"{short_name(test_set)} ({whole.size - score.size} left out)" if number == 0 else ""
-            rows.append((label, score.system, score_cell(whole, baseline), score_cell(score, baseline)))
+            rows.append((label, score.system, whole.show(baseline), score.show(baseline)))
     return Table(("test set", "system", "BLEU, UNK", "BLEU, noUNK"), tuple(rows), left=2, notes=(STARS,))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.evaluation.report.layout import render
-from pysimt_sac.reproduce.paper import filled_tables, paper_tables, same_system
+from pysimt_sac.reproduce.paper import filled_tables, number_in, paper_tables
 from tests.reproduce.sample import TEST, sample_results, score
 
 SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED", Path(__file__).parents[2] / "../shared"))
@@ -44,9 +44,7 @@ def test_figures_are_the_papers(key):
     assert len(rows) == len(expected[-len(rows) :])
     for cells, figures in zip(rows, expected[-len(rows) :], strict=True):
         wanted = [figure for figure in figures if figure != "-"]
-        found = [cell for cell in cells if cell is not None]
-        assert [cell.value for cell in found] == [float(figure.rstrip("*")) for figure in wanted]
-        assert [cell.significant for cell in found] == [figure.endswith("*") for figure in wanted]
+        assert [cell for cell in cells if cell != "-"] == wanted
 
 
 def test_every_row_has_a_figure_for_every_column():
@@ -59,7 +57,7 @@ def test_the_papers_ali_for_all_cases_is_what_we_say_it_is():
     for systems in paper_tables()["lexical-all"].groups.values():
         for cells in systems.values():
             for place in range(0, 9, 3):
-                assert cells[place + 2].value == pytest.approx(2 * cells[place].value - 100, abs=0.021)
+                assert number_in(cells[place + 2]) == pytest.approx(2 * number_in(cells[place]) - 100, abs=0.021)
 
 
 def tables(scores, **changes):
@@ -69,14 +67,14 @@ def tables(scores, **changes):
 
 
 def test_own_rows_are_beside_the_papers():
-    systems = [{"name": name} for name in ("C1", "MLE", "sac-bleu")]
+    systems = [{"name": name} for name in ("C1", "MLE", "SAC BLEU")]
     scores = [
         score("BLEU", "C1", [39.0], {"MLE": 0.3}),
         score("BLEU", "MLE", [38.0, 39.0]),
-        score("BLEU", "sac-bleu", [40.0, 40.4], {"MLE": 0.01}),
-        score("METEOR (exact stem)", "sac-bleu", [57.0, 57.0], {"MLE": 0.3}),
+        score("BLEU", "SAC BLEU", [40.0, 40.4], {"MLE": 0.01}),
+        score("METEOR (exact stem)", "SAC BLEU", [57.0, 57.0], {"MLE": 0.3}),
     ]
-    runs = [{"system": "C1"}, *[{"system": name} for name in ("MLE", "sac-bleu") for _ in range(2)]]
+    runs = [{"system": "C1"}, *[{"system": name} for name in ("MLE", "SAC BLEU") for _ in range(2)]]
     (lines,) = tables(scores, systems=systems, runs=runs).values()
     rows = [line.split(" | ")[1:5] for line in lines if "paper" in line or "own" in line.partition("own rows")[0]]
     assert rows[:7] == [
@@ -84,7 +82,7 @@ def test_own_rows_are_beside_the_papers():
         ["MLE", "own, 2 runs", "38.5±0.7", "-"],
         ["ERAC", "paper", r"**38.9**\*", r"56.1\*"],
         ["SAC BLEU", "paper", "38.1", r"56.8\*"],
-        ["sac-bleu", "own, 2 runs", r"**40.2±0.3**\*", "57.0±0.0"],
+        ["SAC BLEU", "own, 2 runs", r"**40.2±0.3**\*", "57.0±0.0"],
         ["SAC unsuper", "paper", r"38.0\*", "56.9"],
         ["C1", "own, 1 run", "39.0", "-"],
     ]
@@ -111,9 +109,3 @@ def test_each_table_takes_its_own_part_of_the_test_sets():
 def test_results_on_other_test_sets_or_pairs_fill_no_table():
     assert tables([score("BLEU", "MLE", [38.0], test_set="val")], tests=["val"]) == {}
     assert tables([score("BLEU", "MLE", [38.0], test_set=TEST)], pair="demo") == {}
-
-
-def test_names_are_recognised_however_they_are_written():
-    assert same_system("sac_bleu", "SAC BLEU")
-    assert same_system("SAC-unsup", "SAC unsuper")
-    assert not same_system("MLE2", "MLE")

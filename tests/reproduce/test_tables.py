@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.reproduce.results import read_results, write_results
-from pysimt_sac.reproduce.tables import spread, tables_page, title_of
+from pysimt_sac.reproduce.results import read_results, spread, write_results
+from pysimt_sac.reproduce.tables import tables_page, title_of
 from tests.reproduce.sample import run, sample_results, score
 
 
