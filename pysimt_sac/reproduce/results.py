@@ -112,10 +112,10 @@ class Results:
         return next((name for name in self.metrics if name.split()[0] == word), word)
 
     def compared(self, search: str, test_set: str, baseline: str, part: str = ALL, metric: str = "BLEU") -> list[Score]:
-        """Return the scores of all systems, the baseline first; empty if the baseline has none."""
+        """Return the scores of all systems, the baseline first; empty if they were not compared with the baseline."""
         found = self.scored(search, test_set, part, metric)
         own = [score for name, score in found.items() if name != baseline]
-        return [found[baseline], *own] if baseline in found else []
+        return [found[baseline], *own] if baseline in found and all(baseline in score.against for score in own) else []
 
     def differences(self, score: Score, baseline: str) -> list[float]:
         """Return the differences of all pairs of runs, a system's and a baseline's, even where lower is better."""

@@ -134,9 +134,9 @@ def comparison_table(results: Results, search: str, baseline: str) -> Table:
 
 def difference_cells(results: Results, score: Score, baseline: str) -> tuple[str, str, str, str]:
     """Return the difference from the baseline, its interval, p, and the pairs of runs won."""
-    if score.system == baseline:
+    found = score.against.get(baseline)
+    if found is None:
         return (ABSENT,) * 4
-    found = score.against[baseline]
     if found.p is None:
         return (f"identical to {baseline}", ABSENT, ABSENT, ABSENT)
     difference, won = statistics.fmean(results.differences(score, baseline)), results.pairs_won(score, baseline)

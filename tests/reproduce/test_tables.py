@@ -91,3 +91,9 @@ def test_results_with_one_system_have_its_scores():
         scores=[own for own in results.scores if own.system == "MLE"],
     )
     assert "| 2016 (1000) | MLE | 2 | 38.5±0.7 | 42.5±0.7 | 1.015 | - | - | - | - |" in tables_page(alone).splitlines()
+
+
+def test_there_is_no_table_for_a_baseline_whose_comparison_failed():
+    page = tables_page(sample_results(baselines=["MLE", "SAC BLEU"]))
+    assert "## Against MLE, beam 6" in page
+    assert "## Against SAC BLEU" not in page
