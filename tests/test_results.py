@@ -1,16 +1,23 @@
-"""RESULTS.md and the README's part on results are what `make docs` writes, with the figures of the kept results."""
+"""The pages of results are what `make docs` writes, and quotations in their texts become the figures of the results."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.reproduce.results import write_results
+from tests.reproduce.sample import run, sample_results, score
+
 ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", "experiments/RESULTS.md", "docs/results-tables.md"]
 
 
-def test_the_page_is_what_the_kept_results_say(generate):
+def test_the_pages_are_what_the_kept_results_say(generate):
+    found = generate.kept()
     assert generate.results() == (ROOT / "experiments/RESULTS.md").read_text(encoding="utf-8"), "run `make docs`"
+    tables = (ROOT / "docs/results-tables.md").read_text(encoding="utf-8")
+    assert generate.tables_page(found) == tables, "run `make docs`"
 
 
 def test_the_readme_has_their_figures(generate):
@@ -19,38 +26,114 @@ def test_the_readme_has_their_figures(generate):
     assert generate.readme(text) == text, "run `make docs`"
 
 
-def test_the_readme_quotes_and_the_page_shows_the_results(generate, tmp_path):
-    """With a result of one comparison."""
-    system = {"system": "MLE", "runs": [38.0, 39.0], "average": 38.5, "s_test": 0.7071, "against_baseline": None}
-    against = {"difference": 1.0, "interval": {"low": 0.5, "high": 1.5}, "p": 0.02, "runs_won": 2, "run_pairs": 2}
-    other = {**system, "system": "SAC BLEU", "average": 39.5, "against_baseline": {**against, "identical": False}}
-    part = {"search": "beam6", "baseline": "MLE", "variant": "", "test_set": "test_2016_flickr", "sentences": 1000}
-    part["metrics"] = [{"metric": "BLEU", "higher_is_better": True, "systems": [system, other]}]
-    part["resampling"] = {"shuffling": "paired"}
-    books = {"best": {}, "validation": {}, "updates": 10, "seconds": 5, "seed": 1, "commit": "", "taken_over": False}
-    found = {
-        "format": 1, "title": "Multi30K", "pair": "en-de", "short": False, "baselines": ["MLE", "C1"],
-        "searches": ["beam6"], "seconds": 10, "comparisons": [part], "lexical": [], "paper_tables": [], "missing": [],
-        "systems": [{"name": "MLE", "config": "mle", "start": "", "runs": [books, books]}],
-    }  # fmt: skip
-    (tmp_path / "en-de.json").write_text(json.dumps(found))
-    one_seed = {**found, "title": "Tried once", "systems": [{**found["systems"][0], "runs": [books]}]}
-    (tmp_path / "once.json").write_text(json.dumps(one_seed))
-    (tmp_path / "discussion.md").write_text("## What it says\n")
+def test_the_readme_quotes_and_the_pages_show_the_results(generate, tmp_path):
+    write_results(tmp_path / "en-de.json", sample_results())
+    once = sample_results(title="Tried once", runs=[run("MLE", 1, 37.0), run("SAC BLEU", 1, 38.0)])
+    write_results(tmp_path / "once.json", once)
+    (tmp_path / "discussion.md").write_text("## What it says\n\nOf BLEU {en-de: SAC BLEU - MLE: BLEU}.\n")
     (tmp_path / "summary.md").write_text("SAC: {en-de: SAC BLEU: BLEU}\n")
     readme = generate.readme("a\n<!-- results -->\nold\n<!-- end of results -->\nb\n", tmp_path)
-    assert readme == "a\n<!-- results -->\n\nSAC: 39.5\n\n<!-- end of results -->\nb\n"
-    page = generate.results(tmp_path).splitlines()
-    assert {"| MLE | 2 | 38.5±0.7 |", r"| SAC BLEU | 2 | 39.5±0.7\* |"} <= set(page)
-    assert "## Tried once, EN-DE, one seed" in page
-    assert "## What it says" in page
+    assert readme == "a\n<!-- results -->\n\nSAC: 40.0\n\n<!-- end of results -->\nb\n"
+    page = generate.results(tmp_path)
+    order = [
+        "# Results\n",
+        "## In short\n\nMulti30K, EN-DE:",
+        "| MLE | 2 | 38.5±0.7 |\n| SAC BLEU | 1 | 40.0\\* |\n",
+        "Tried once, EN-DE, one seed:",
+        "## What it says\n\nOf BLEU +1.50 (p 0.01, 2/2).\n",
+    ]
+    assert sorted(order, key=page.index) == order
+    tables = generate.tables_page(generate.kept(tmp_path))
+    assert "\n## Tried once, EN-DE, one seed\n\n### Runs\n" in tables
 
 
-@pytest.mark.parametrize("name", ["README.md", "experiments/RESULTS.md"])
+def test_p_by_another_rule_has_a_note(generate):
+    label = "- p-values of this comparison: multeval"
+    assert label not in generate.results_page({"de": sample_results()}, "")
+    assert label in generate.results_page({"de": sample_results(resampling={"shuffling": "multeval"})}, "")
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_no_quotation_is_left(name):
     assert not re.search(r"\{[^{}]*:[^{}]*:", (ROOT / name).read_text(encoding="utf-8"))
 
 
-def test_kept_results_name_no_machine_s_paths():
-    for path in (ROOT / "experiments/results").glob("*.json"):
-        assert not re.search(r'"/(?:home|root|tmp|work|Users)/', path.read_text(encoding="utf-8")), path
+def test_kept_results_are_small_and_name_no_paths_of_a_machine():
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "experiments/results").glob("*.json")]
+    assert sum(text.count("\n") for text in texts) < 10_000
+    assert not any(re.search(r'"/(?:home|root|tmp|work|Users)/', text) for text in texts)
+
+
+@pytest.fixture
+def quoted():
+    """Results of three test sets, pooled and apart, by two searches."""
+
+    c1, sac = [35.0, 35.2, 35.25], [35.6, 35.7, 35.73]
+    return sample_results(
+        baselines=["C1"],
+        searches=["beam6", "gs"],
+        tests=["test_2016_flickr", "test_2017_mscoco"],
+        systems=[{"name": "C1"}, {"name": "SAC BLEU"}, {"name": "C3"}],
+        runs=[run("SAC BLEU", 1, 40.0) | {"seconds": 600}, run("SAC BLEU", 2, 40.5) | {"seconds": 1800}],
+        scores=[
+            score("BLEU", "C1", c1, test_set="pooled"),
+            score("BLEU", "SAC BLEU", sac, {"C1": 0.00009999}, test_set="pooled"),
+            score("BLEU", "C3", c1, {"C1": None}, test_set="pooled"),
+            score("METEOR (exact stem)", "C1", [57.6], test_set="pooled"),
+            score("METEOR (exact stem)", "SAC BLEU", [57.9, 57.5], {"C1": 0.25}, test_set="pooled"),
+            score("length", "C1", [100.6], test_set="pooled"),
+            score("length", "SAC BLEU", [99.7, 99.7], {"C1": 0.00009999}, test_set="pooled"),
+            score("BLEU", "C1", [39.0]),
+            score("BLEU", "SAC BLEU", [39.86], {"C1": 0.0002}),
+            score("BLEU", "SAC BLEU", [99.9], {"C1": 0.0002}, part="noUNK"),
+            score("BLEU", "C1", [28.0], search="gs"),
+            score("BLEU", "SAC BLEU", [29.2], {"C1": 0.04}, search="gs"),
+            score("ALI", "C1", [43.2, 43.4], part="cases", test_set="test_2017_mscoco"),
+            score("ALI", "SAC BLEU", [43.9, 43.94], {"C1": 0.0364}, part="cases", test_set="test_2017_mscoco"),
+            score("ALI", "SAC BLEU", [12.7], {"C1": 0.5}, part="rare cases", test_set="test_2017_mscoco"),
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("quotation", "figure"),
+    [
+        ("{de: SAC BLEU - C1: BLEU}", "+0.53 (p 0.0001, 9/9)"),
+        ("{de: SAC BLEU -\n  C1: BLEU 2016}", "+0.86 (p 0.0002)"),
+        ("{de: SAC BLEU - C1: BLEU 2016 greedy}", "+1.20 (p 0.04)"),
+        ("{de: SAC BLEU - C1: METEOR}", "+0.10 (p 0.25, 1/2)"),
+        ("{de: SAC BLEU - C1: length}", "-0.009 (p 0.0001)"),
+        ("{de: C3 - C1: BLEU}", "0 (identical)"),
+        ("{de: C1: BLEU}", "35.1"),
+        ("{de: SAC BLEU: BLEU 2016}", "39.9"),
+        ("{de: C1: length}", "1.006"),
+        ("{de: SAC BLEU - C1: ALI COCO}", "+0.62 (p 0.036, 4/4)"),
+        ("{de: SAC BLEU: ALI COCO rare}", "12.7"),
+        ("{de: SAC BLEU: validation}", "40.2"),
+        ("{de: SAC BLEU: time}", "20 min"),
+        ("{set} and {a: b}", "{set} and {a: b}"),
+    ],
+)
+def test_a_quotation_becomes_its_figure(generate, quoted, quotation, figure):
+    assert generate.fill_in(f"It is {quotation}.", {"de": quoted}) == f"It is {figure}."
+
+
+@pytest.mark.parametrize(
+    ("quotation", "message"),
+    [
+        ("{ed: C1: BLEU}", "there is no 'ed' (known: de)"),
+        ("{de: SAC BLUE - C1: BLEU}", "there is no 'SAC BLUE' (did you mean 'SAC BLEU'?)"),
+        ("{de: SAC BLEU - C2: BLEU}", "there is no 'C2' (known: C1)"),
+        ("{de: SAC BLEU - C1: BLUE}", "there is no 'BLUE' (did you mean 'BLEU'?)"),
+        ("{de: SAC BLEU: BLEU 2015}", "there is no '2015' (did you mean '2016'?)"),
+        ("{de: SAC BLEU: BLEU COCO greedy}", "there is no 'COCO' (known: 2016)"),
+        ("{de: SAC BLEU: ALI}", "there is no '' (known: COCO)"),
+        ("{de: SAC BLEU: BLEU 2016 rare}", "names more than a test set and 'greedy'"),
+        ("{de: SAC BLEU: time 2016}", "'time' takes one system and no test set"),
+        ("{de: C1 - C1: BLEU}", "compares a baseline with itself"),
+    ],
+)
+def test_what_is_not_in_the_results_cannot_be_quoted(generate, quoted, quotation, message):
+    with pytest.raises(UserError) as caught:
+        generate.fill_in(quotation, {"de": quoted})
+    assert str(caught.value) == f"{quotation}: {message}"

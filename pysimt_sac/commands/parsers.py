@@ -30,13 +30,11 @@ COMMANDS: dict[str, Command] = {
     "score": Command("compute BLEU, chrF, TER and METEOR of translations"),
     "compare": Command("compare systems with a baseline, several runs each, with significance tests"),
     "lexical": Command("measure accuracy on ambiguous words (LTA, ALI)"),
-    "table": Command("fill the paper's tables with your own runs"),
     "frequency": Command("analyse the training frequencies of the words that systems produce"),
     "rank": Command("human ranking: sample a blind sheet, score the filled one"),
     "domain": Command("measure how far test sets are from the training text: unknown words and perplexity"),
     "report": Command("write a page that shows what training changed in the translations"),
     "reproduce": Command("reproduce the paper's tables from the raw data; can be stopped and resumed at any time"),
-    "results": Command("put the results of several reproductions on one page"),
     "completion": Command("print a completion script for bash, zsh or fish"),
     "host": Command("show what trains and translates here, pysimt or the embedded engine, and who owns `pysimt`"),
 }

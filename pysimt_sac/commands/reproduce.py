@@ -37,17 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d", "--device-id", default="cpu", metavar="DEVICE", help="auto, cpu, gpu or cuda:N (default: cpu)"
     )
-    parser.add_argument(
-        "--adopt", type=Path, action="append", default=[], metavar="FOLDER",
-        help="take over finished runs in this folder whose configuration, text and actor are the same; may be repeated",
-    )  # fmt: skip
-    parser.add_argument("--adopt-commit", default="", metavar="COMMIT", help="the commit that made these runs")
 
 
 def run(args: argparse.Namespace) -> int:
     """Plan the reproduction and run it."""
     from pysimt_sac.hosts.engine.training.interrupts import Interrupted
-    from pysimt_sac.reproduce.adoption import Adoption
     from pysimt_sac.reproduce.corpus import Request
     from pysimt_sac.reproduce.matrix import find_matrix
     from pysimt_sac.reproduce.reproduction import Reproduction
@@ -70,25 +64,22 @@ def run(args: argparse.Namespace) -> int:
         threads=args.threads,
         device=args.device_id,
     )
-    reproduction = Reproduction(matrix, request, console.tell, console.show)
-    adoption = Adoption(args.adopt, args.adopt_commit, reproduction.stamps, console.tell) if args.adopt else None
+    reproduction = Reproduction(matrix, request, console.log, console.show_progress)
     if args.plan:
-        print("\n".join(reproduction.plan(adoption)))
+        print("\n".join(reproduction.plan()))
         return 0
     with own_folder(request.out):
-        if adoption:
-            reproduction.take_over(adoption)
-        console.tell("\n".join(reproduction.plan()))
+        console.log("\n".join(reproduction.plan()))
         try:
-            reproduction.run(adoption, train=not args.tables)
+            reproduction.run(train=not args.tables)
         except Interrupted as interruption:
             command = shlex.join(["pysimt-sac", *sys.argv[1:]])
-            console.tell(f"Stopped by {interruption}; all states are saved. To resume: {command}")
+            console.log(f"Stopped by {interruption}; all states are saved. To resume: {command}")
             return interruption.status
         finally:
             console.clear()
     for reason in reproduction.runner.failed.values():
-        console.tell(reason)
+        console.log(reason)
     for path in reproduction.written():
         print(f"written: {path}")
     return 1 if reproduction.runner.failed else 0
@@ -116,19 +107,19 @@ class Console:
         self.is_terminal = sys.stderr.isatty()
         self.last, self.shown = time.monotonic(), ""
 
-    def tell(self, message: str) -> None:
+    def log(self, message: str) -> None:
         """Print a permanent line."""
         self.clear()
-        stamp = "" if "\n" in message else time.strftime("%H:%M:%S ")
-        print(f"{stamp}{message}", file=sys.stderr, flush=True)
+        clock = "" if "\n" in message else time.strftime("%H:%M:%S ")
+        print(f"{clock}{message}", file=sys.stderr, flush=True)
 
-    def show(self, line: Callable[[], str]) -> None:
+    def show_progress(self, line: Callable[[], str]) -> None:
         """Report overall progress, unless the last report is recent."""
         if time.monotonic() - self.last < (EVERY_ON_TERMINAL if self.is_terminal else EVERY):
             return
         self.last = time.monotonic()
         if not self.is_terminal:
-            self.tell(line())
+            self.log(line())
             return
         from pysimt_sac.hosts.engine.training.console import terminal_width
 

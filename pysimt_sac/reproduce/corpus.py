@@ -10,7 +10,7 @@ from pysimt_sac.corpora import mlt, multi30k
 from pysimt_sac.corpora.raw_files import find_splits, require_folder
 from pysimt_sac.corpora.record import checksum, versions
 from pysimt_sac.reproduce.matrix import Matrix
-from pysimt_sac.reproduce.stamps import digest
+from pysimt_sac.reproduce.step_records import digest
 
 
 @dataclass(frozen=True)

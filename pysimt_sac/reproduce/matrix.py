@@ -7,12 +7,13 @@ import dataclasses
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.core.files import read_lines, require_file
+from pysimt_sac.core.options import check_range, convert, option
 from pysimt_sac.hosts.engine.config.ready import ready_configs, ready_folder
 
 T = TypeVar("T")
@@ -30,16 +31,16 @@ class DataSpec:
     training: str
     overrides: tuple[str, ...] = ()
     ambiguous: str = ""
-    sentences: int = 29000
+    sentences: int = option(29000, "training sentences, to estimate times", minimum=1)
 
 
 @dataclass(frozen=True)
 class DecodingSpec:
     """How test sets are translated."""
 
-    beam: int = 6
+    beam: int = option(6, "beam size", minimum=1)
     greedy: bool = True
-    batch_size: int = 64
+    batch_size: int = option(64, "sentences per batch", minimum=1)
 
     def searches(self) -> list[str]:
         """Return the names of the searches; the first is the one that the paper's tables show."""
@@ -51,16 +52,16 @@ class ScoringSpec:
     """Resampling, and the baselines of the comparisons."""
 
     baselines: tuple[str, ...]
-    shuffles: int = 10_000
-    bootstrap: int = 1_000
+    shuffles: int = option(10_000, "permutations of the significance tests", minimum=1)
+    bootstrap: int = option(1_000, "samples of the intervals", minimum=2)
 
 
 @dataclass(frozen=True)
 class TimeSpec:
     """Assumed times on one core, until measured: seconds per MLE update and per translated sentence."""
 
-    update: float = 1.0
-    sentence: float = 0.05
+    update: float = option(1.0, "seconds per update", minimum=0)
+    sentence: float = option(0.05, "seconds per sentence", minimum=0)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class SystemSpec:
     start: str = ""
     overrides: tuple[str, ...] = ()
     short: tuple[str, ...] = ()
-    seeds: int = 0
+    seeds: int = option(0, "maximum number of runs", minimum=0)
     pairs: tuple[str, ...] = ()
     optional: bool = False
 
@@ -87,18 +88,24 @@ class SystemSpec:
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """The content of a matrix file."""
+class MatrixHeader:
+    """The keys of a matrix file that are in no table."""
 
-    path: Path
     title: str
     corpus: str
     pairs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Matrix(MatrixHeader):
+    """The content of a matrix file."""
+
+    path: Path
     data: DataSpec
     scoring: ScoringSpec
+    decoding: DecodingSpec
+    seconds: TimeSpec
     systems: tuple[SystemSpec, ...]
-    decoding: DecodingSpec = field(default_factory=DecodingSpec)
-    seconds: TimeSpec = field(default_factory=TimeSpec)
 
     def config_path(self, system: SystemSpec) -> Path:
         """Return a system's configuration file: a ready-made one by name, or a path relative to the matrix."""
@@ -109,6 +116,9 @@ class Matrix:
                 raise UserError(f"no experiment is called {system.config!r}", where, did_you_mean(system.config, known))
             return known[system.config]
         return require_file((self.path.parent / system.config).resolve(), "configuration")
+
+
+TABLES: dict[str, type] = {"data": DataSpec, "scoring": ScoringSpec, "decoding": DecodingSpec, "seconds": TimeSpec}
 
 
 def ready_matrices() -> dict[str, Path]:
@@ -137,44 +147,34 @@ def read_matrix(path: Path) -> Matrix:
     systems = content.pop("system", [])
     if not (isinstance(systems, list) and systems and all(isinstance(system, dict) for system in systems)):
         raise UserError("names no systems", path, "add [[system]] with name and config")
-    parts: dict[str, Any] = {"path": path, "systems": tuple(section(SystemSpec, own, path) for own in systems)}
-    for name, cls in (("data", DataSpec), ("scoring", ScoringSpec), ("decoding", DecodingSpec), ("seconds", TimeSpec)):
-        if name in content or name in ("data", "scoring"):
-            parts[name] = section(cls, content.pop(name, {}), path, name)
-    matrix = section(Matrix, {**content, **parts}, path)
+    tables: dict[str, Any] = {
+        name: read_table(cls, content.pop(name, {}), f"{path}: {name}") for name, cls in TABLES.items()
+    }
+    names = [f"system {system.get('name', number)!r}" for number, system in enumerate(systems, 1)]
+    specs = [read_table(SystemSpec, own, f"{path}: {name}") for name, own in zip(names, systems, strict=True)]
+    header = read_table(MatrixHeader, content, str(path))
+    matrix = Matrix(path=path, systems=tuple(specs), **vars(header), **tables)
     check_matrix(matrix)
     return matrix
 
 
-def section(cls: type[T], values: Any, path: Path, name: str = "") -> T:
+def read_table(cls: type[T], values: Any, where: str) -> T:
     """Convert a table of the file to the dataclass that declares it."""
-    named = name or (f"system {values['name']!r}" if isinstance(values, dict) and "name" in values else "")
-    where = f"{path}: {named}" if named else str(path)
     if not isinstance(values, dict):
         raise UserError("must be a table", where)
-    fields = {each.name: each for each in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
             raise UserError(f"unknown key {key!r}", where, did_you_mean(key, fields))
-    for key, each in fields.items():
-        needed = each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
-        if needed and key not in values:
+    read = {}
+    for key, field in fields.items():
+        if key in values:
+            read[key] = convert(values[key], field.type, None, f"{where}: {key}")
+            if field.metadata:
+                check_range(read[key], field.metadata, f"{where}: {key}")
+        elif field.default is dataclasses.MISSING:
             raise UserError(f"lacks {key!r}", where)
-    return cls(**{key: converted(value, fields[key].type, f"{where}: {key}") for key, value in values.items()})
-
-
-def converted(value: Any, kind: Any, where: str) -> Any:
-    """Convert a value to the type that its field declares; lists of strings become tuples."""
-    if kind == tuple[str, ...]:
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise UserError("must be a list of strings", where)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    is_number = kind in (int, float)
-    if (is_number or kind in (str, bool)) and (type(value) is not kind or (is_number and value < 0)):
-        raise UserError(f"{value!r} is not a {'number of at least 0' if is_number else kind.__name__}", where)
-    return value
+    return cls(**read)
 
 
 def check_matrix(matrix: Matrix) -> None:
@@ -195,11 +195,6 @@ def check_matrix(matrix: Matrix) -> None:
     for name in matrix.scoring.baselines:
         if name not in names:
             raise UserError(f"no system is called {name!r}", f"{matrix.path}: baselines", did_you_mean(name, names))
-    decoding, scoring = matrix.decoding, matrix.scoring
-    numbers = {"beam": decoding.beam, "batch_size": decoding.batch_size}
-    for key, value in {**numbers, "shuffles": scoring.shuffles, "bootstrap": scoring.bootstrap}.items():
-        if value < (least := 2 if key == "bootstrap" else 1):
-            raise UserError(f"{value} must be at least {least}", f"{matrix.path}: {key}")
     if not (matrix.scoring.baselines and matrix.data.tests and matrix.pairs):
         raise UserError("needs at least one pair, one test set and one baseline", matrix.path)
 

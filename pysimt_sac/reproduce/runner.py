@@ -1,4 +1,4 @@
-"""Run steps in parallel: start what is ready, stamp what has ended, and stop all of them cleanly on a signal."""
+"""Run steps in parallel: start what is ready, record what has ended, and stop all of them cleanly on a signal."""
 
 import contextlib
 import fcntl
@@ -11,17 +11,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pysimt_sac.core.errors import UserError, shorten
 from pysimt_sac.core.files import make_folder
-from pysimt_sac.hosts.engine.checkpoint import load_state, state_fits
+from pysimt_sac.hosts.engine.checkpoint import load_state
 from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
 from pysimt_sac.hosts.engine.training.interrupts import Interrupts
-from pysimt_sac.hosts.engine.training.progress import Progress
-from pysimt_sac.reproduce.orphans import VARIABLE
-from pysimt_sac.reproduce.stamps import Stamp, Stamps, commit
-from pysimt_sac.reproduce.steps import Step, Training
+from pysimt_sac.reproduce.step_records import Step, StepRecord, StepRecords, commit
+from pysimt_sac.reproduce.steps import Training
 
 POLL = 0.1  # seconds between checks of the processes
 TAIL = 4096  # bytes read from the end of a file to find its last line
@@ -41,17 +39,17 @@ class Running:
 
 @dataclass
 class Runner:
-    """Runs steps. tell: prints a message; show: reports overall progress, called regularly.
+    """Runs steps. log: prints a message; show_progress: called regularly.
 
-    done: stamps by step id, including earlier steps; failed: reasons by step id.
+    done: records by step id, including earlier steps; failed: reasons by step id.
     """
 
-    stamps: Stamps
+    records: StepRecords
     jobs: int
     threads: int
-    tell: Callable[[str], None]
-    show: Callable[["Runner"], None]
-    done: dict[str, Stamp] = field(default_factory=dict)
+    log: Callable[[str], None]
+    show_progress: Callable[["Runner"], None]
+    done: dict[str, StepRecord] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     running: list[Running] = field(default_factory=list)
     waiting: list[Step] = field(default_factory=list)
@@ -65,7 +63,7 @@ class Runner:
                 while self.waiting or self.running:
                     interrupts.check()
                     self.start_ready()
-                    self.show(self)
+                    self.show_progress(self)
                     time.sleep(POLL)
                     self.collect()
             except BaseException:
@@ -79,25 +77,21 @@ class Runner:
                 self.waiting.remove(step)
                 self.failed[step.id] = f"not done: {step.title}, which needs {needed[0]}"
             elif len(self.running) < self.jobs and all(name in self.done for name in step.after):
-                if isinstance(step, Training) and is_locked(step.folder):
-                    self.wait_for(step)  # a process left behind by a killed reproduction
+                if isinstance(step, Training) and is_locked(step.folder):  # by a process of a killed reproduction
+                    if step.id not in self.locked:
+                        self.locked.add(step.id)
+                        self.log(f"waiting: another process is training in {step.folder}")
                     continue
                 self.waiting.remove(step)
                 self.start(step)
 
-    def wait_for(self, step: Training) -> None:
-        """Report, once, that another process is running a step."""
-        if step.id not in self.locked:
-            self.locked.add(step.id)
-            self.tell(f"waiting: another process is training in {step.folder}")
-
     def start(self, step: Step) -> None:
         """Start a step's command in its own process group, so that Ctrl-C reaches it once, through this process."""
-        log = make_folder(self.stamps.root / "logs") / f"{step.id}.log"
+        log = make_folder(self.records.root / "logs") / f"{step.id}.log"
         for output in step.outputs:
             make_folder(output.parent)
         threads = {name: str(self.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-        own = {VARIABLE: str(os.getpid()), "PYSIMT_SAC_HOST": "embedded", "PYTHONUNBUFFERED": "1"}
+        own = {"PYSIMT_SAC_HOST": "embedded", "PYTHONUNBUFFERED": "1"}
         words = [sys.executable, "-m", "pysimt_sac", *step.words]
         with open(log, "ab") as stream:
             process = subprocess.Popen(
@@ -110,23 +104,23 @@ class Runner:
             )
         first = updates_made(step.folder) if isinstance(step, Training) else 0
         self.running.append(Running(step, process, log, time.monotonic(), first, commit()))
-        self.tell(f"{'resumed' if first else 'started'}: {step.title}")
+        self.log(f"{'resumed' if first else 'started'}: {step.title}")
 
     def collect(self) -> None:
-        """Stamp the steps that succeeded, and report those that failed."""
+        """Record the steps that succeeded, and report those that failed."""
         for own in [own for own in self.running if own.process.poll() is not None]:
             self.running.remove(own)
             seconds = time.monotonic() - own.started
             try:
                 if own.process.returncode != 0:
                     raise UserError(reason_of(own.process.returncode, own.log))
-                stamp = finish(self.stamps, own.step, seconds, own.commit)
+                record = finish(self.records, own.step, seconds, own.commit)
             except UserError as error:
                 self.failed[own.step.id] = f"failed: {own.step.title}: {error}; log: {own.log}"
-                self.tell(self.failed[own.step.id])
+                self.log(self.failed[own.step.id])
             else:
-                self.done[own.step.id] = stamp
-                self.tell(f"done: {own.step.title}")
+                self.done[own.step.id] = record
+                self.log(f"done: {own.step.title}")
 
     def end_all(self) -> None:
         """Tell every process to save and stop, and wait for them."""
@@ -137,19 +131,18 @@ class Runner:
             own.process.wait()
 
 
-def finish(stamps: Stamps, step: Step, seconds: float, made_by: str | None = None, **more: Any) -> Stamp:
-    """Stamp a step that has ended; for a training, include the run's metadata."""
+def finish(records: StepRecords, step: Step, seconds: float, made_by: str) -> StepRecord:
+    """Record a step that has ended; for a training, with the run's metadata."""
     if not isinstance(step, Training):
-        return stamps.write(step.id, step.key, step.words, seconds, step.outputs, made_by=made_by)
+        return records.write(step, seconds, made_by, step.outputs, {})
     state, _ = load_state(step.folder)
-    with state_fits(step.folder):
-        progress = Progress.from_dict(state["progress"]).to_dict() if state else {}  # reads earlier versions, too
-    if state is None or not progress["ended"]:
+    if state is None or not state["progress"]["ended"]:
         raise UserError("has not finished", step.folder, "give the same command again")
+    progress = state["progress"]
     details = {name: progress[name] for name in ("update", "seconds", "timed_updates", "best", "seed")}
     best, scalars = checkpoint_to_use(step.folder).resolve(), step.folder / f"{state['exp_id']}.scalars.jsonl"
-    details |= {"checkpoint": best.name, "curves": scalars.name, **more}
-    return stamps.write(step.id, step.key, step.words, progress["seconds"], [best, scalars], details, made_by)
+    details |= {"checkpoint": best.name, "curves": scalars.name}
+    return records.write(step, progress["seconds"], made_by, [best, scalars], details)
 
 
 def reason_of(status: int, log: Path) -> str:

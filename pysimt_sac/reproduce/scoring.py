@@ -1,39 +1,37 @@
-"""The steps after translation: compare, lexical, table and report, for whatever has been translated."""
+"""The steps after translation: compare, lexical and report, for whatever has been translated."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pysimt_sac import __version__
-from pysimt_sac.core.files import atomic_write
-from pysimt_sac.evaluation.report.paper import SETS
-from pysimt_sac.evaluation.report.runs_file import SECTIONS
 from pysimt_sac.evaluation.scoring.scores import MetricChoice, choose_metrics
 from pysimt_sac.reproduce.corpus import Corpus
 from pysimt_sac.reproduce.matrix import Matrix
-from pysimt_sac.reproduce.stamps import digest
-from pysimt_sac.reproduce.steps import Step, Translating, without_paths
+from pysimt_sac.reproduce.step_records import Step, digest
+from pysimt_sac.reproduce.steps import Translating, without_paths
 
 # Increase it with every code change that affects the figures of the same translations: they are then recomputed.
 REVISION = 2
 METRICS = ("bleu", "chrf", "ter", "meteor", "length")
 REPORT = "report.html"
+POOLED = "pooled"  # all test sets as one
+# Parts of a test set: its sentences, those without `<unk>`, those with ambiguous words; ambiguous words, rare ones.
+ALL, NO_UNKNOWN, AMBIGUOUS, CASES, RARE = "all", "noUNK", "ambiguous", "cases", "rare cases"
 
 
 @dataclass(frozen=True)
 class Scoring(Step):
-    """A step that writes figures as JSON, for a baseline, search and test set."""
+    """A step that compares all systems with a baseline and writes JSON; without a test set, on each of them."""
 
-    command: str = ""
     baseline: str = ""
     search: str = ""
     test_set: str = ""
-    variant: str = ""
+    part: str = ALL
 
 
 @dataclass(frozen=True)
-class Scorer:
+class ScoringSteps:
     """Makes the steps for the available translations."""
 
     matrix: Matrix
@@ -43,17 +41,18 @@ class Scorer:
     signatures: tuple[str, ...]  # of the metrics
 
     def steps(self) -> list[Step]:
-        """Return all steps."""
+        """Return all steps; parts of test sets are compared by the first search, with the first baseline."""
+        first = self.matrix.decoding.searches()[0]
         found: list[Step] = []
         for search in self.matrix.decoding.searches():
-            for baseline in self.matrix.scoring.baselines:
+            baselines = [name for name in self.matrix.scoring.baselines if name in self.systems(search)]
+            for baseline in baselines:
                 found += self.comparisons(search, baseline)
-        found += [self.paper_tables()] if self.paper_section() else []
-        return found + ([self.report()] if self.systems(self.first_search()) else [])
-
-    def first_search(self) -> str:
-        """Return the search that the paper's tables and the report show."""
-        return self.matrix.decoding.searches()[0]
+                if search == first and self.has_ambiguous():
+                    found += [self.lexical(search, baseline, name) for name in self.matrix.data.tests]
+            if search == first and baselines:
+                found += self.comparisons_of_parts(search, baselines[0])
+        return [*found, self.report(first)] if self.systems(first) else found
 
     def systems(self, search: str) -> dict[str, list[Translating]]:
         """Return the translations of every system, in the matrix's order."""
@@ -63,77 +62,66 @@ class Scorer:
         return {name: steps for name, steps in by_name.items() if steps}
 
     def comparisons(self, search: str, baseline: str) -> list[Step]:
-        """Return the comparisons with a baseline: each test set, all sets pooled, without `<unk>`, ambiguous words."""
-        systems = self.systems(search)
-        if baseline not in systems or len(systems) < 2:
-            return []
-        files = ["--baseline", *(step.pattern for step in systems[baseline])]
-        for name, steps in systems.items():
-            files += ["--system", name, *(step.pattern for step in steps)] if name != baseline else []
-        common = [*files, "--ref", self.corpus.places.fill(self.matrix.data.reference), "--sets", *self.tests()]
-        common += ["--metrics", ",".join(METRICS), *self.resampling()]
-        found: list[Step] = [self.score("compare", search, baseline, common)]
-        found.append(self.score("compare", search, baseline, [*common, "--pool"], variant="pooled"))
-        if search == self.first_search():
-            found.append(self.score("compare", search, baseline, [*common, "--no-unk"], variant="noUNK"))
-            found += [self.lexical(search, baseline, name, files) for name in self.tests() if self.has_ambiguous()]
+        """Return the comparisons with a baseline: each test set, and all of them pooled if there are several."""
+        words = self.compare_words(search, baseline)
+        found: list[Step] = [self.score("compare", words, baseline, search)]
+        if len(self.matrix.data.tests) > 1:
+            found.append(self.score("compare", [*words, "--pool"], baseline, search, POOLED))
         return found
 
-    def lexical(self, search: str, baseline: str, test_set: str, files: Sequence[str]) -> Step:
+    def comparisons_of_parts(self, search: str, baseline: str) -> list[Step]:
+        """Return the comparisons on sentences without unknown words, and on those with ambiguous words."""
+        words = self.compare_words(search, baseline)
+        found: list[Step] = [self.score("compare", [*words, "--no-unk"], baseline, search, part=NO_UNKNOWN)]
+        if self.has_ambiguous():
+            cases = self.corpus.places.fill(self.matrix.data.ambiguous)
+            found.append(self.score("compare", [*words, "--mlt", cases], baseline, search, part=AMBIGUOUS))
+        return found
+
+    def compare_words(self, search: str, baseline: str) -> list[str]:
+        """Return the arguments of `compare`."""
+        reference = self.corpus.places.fill(self.matrix.data.reference)
+        words = [*self.hypotheses(search, baseline), "--ref", reference, "--sets", *self.matrix.data.tests]
+        return [*words, "--metrics", ",".join(METRICS), *self.resampling()]
+
+    def hypotheses(self, search: str, baseline: str) -> list[str]:
+        """Return the arguments that name all systems and their hypotheses."""
+        systems = self.systems(search)
+        words = ["--baseline", *(step.pattern for step in systems[baseline])]
+        for name, steps in systems.items():
+            words += ["--system", name, *(step.pattern for step in steps)] if name != baseline else []
+        return words
+
+    def lexical(self, search: str, baseline: str, test_set: str) -> Step:
         """Return the step for the ambiguous words of one test set."""
-        words = [word.replace("{set}", test_set) for word in files]
+        words = [word.replace("{set}", test_set) for word in self.hypotheses(search, baseline)]
         cases = self.corpus.places.fill(self.matrix.data.ambiguous, test_set)
         words += ["--mlt", cases, "--words", "0", *self.resampling()]
-        return self.score("lexical", search, baseline, words, test_set)
+        return self.score("lexical", words, baseline, search, test_set)
 
     def score(
-        self, command: str, search: str, baseline: str, words: Sequence[str], test_set: str = "", variant: str = ""
+        self, command: str, words: Sequence[str], baseline: str, search: str, test_set: str = "", part: str = ALL
     ) -> Scoring:
         """Return the step of a command that writes JSON."""
         slug = next(system.slug for system in self.matrix.systems if system.name == baseline)
-        parts = [command, slug, search, test_set, variant]
-        name = "-".join(part for part in parts if part)
+        variant = part.removeprefix(ALL)
+        name = "-".join(filter(None, [command, slug, search, test_set, variant]))
+        title = " ".join(filter(None, ["score:", command, search, "against", baseline, test_set, variant]))
         key = self.key(name, words)
         path = self.out / "scores" / f"{name}-{key}.json"
-        return Scoring(
-            id=f"{name}-{key}",
-            title=" ".join(filter(None, ["score:", command, search, "against", baseline, test_set, variant])),
-            key=key,
-            words=(command, *words, "--format", "json", "-o", str(path)),
-            outputs=(path,),
-            command=command,
-            baseline=baseline,
-            search=search,
-            test_set=test_set,
-            variant=variant,
-        )
+        words = (command, *words, "--format", "json", "-o", str(path))
+        return Scoring(f"{name}-{key}", title, key, words, (path,), (), baseline, search, test_set, part)
 
-    def paper_tables(self) -> Scoring:
-        """Return the step for the paper's tables with our rows; write its runs file."""
-        places, data = self.corpus.places, self.matrix.data
-        systems = {name: [step.pattern for step in steps] for name, steps in self.systems(self.first_search()).items()}
-        content = [f"[{'.'.join(self.paper_section())}]", f"reference = {json.dumps(places.fill(data.reference))}"]
-        if self.has_ambiguous():
-            content.append(f"ambiguous = {json.dumps(places.fill(data.ambiguous))}")
-        content += ["[" + ".".join([*self.paper_section(), "systems"]) + "]"]
-        content += [f"{json.dumps(name)} = {json.dumps(patterns)}" for name, patterns in systems.items()]
-        path = self.out / "scores" / f"tables-{self.key('table', content)}.toml"
-        with atomic_write(path) as stream:
-            stream.write("\n".join([*content, ""]))
-        return self.score(
-            "table", self.first_search(), self.matrix.scoring.baselines[0], [str(path), *self.resampling()]
-        )
-
-    def report(self) -> Step:
+    def report(self, search: str) -> Step:
         """Return the step for the report."""
         places, data, words = self.corpus.places, self.matrix.data, ["report"]
-        for name, steps in self.systems(self.first_search()).items():
+        for name, steps in self.systems(search).items():
             words += [f"{name}={step.training.folder}" for step in steps if step.training]
-        for name, steps in self.systems(self.first_search()).items():
-            for test_set in self.tests():
+        for name, steps in self.systems(search).items():
+            for test_set in self.matrix.data.tests:
                 files = [step.pattern.replace("{set}", test_set) for step in steps]
                 words += [word for file in files for word in ("--hyp", f"{name}:{test_set}={file}")]
-        for test_set in self.tests():
+        for test_set in self.matrix.data.tests:
             words += ["--ref", f"{test_set}={places.fill(data.reference, test_set)}"]
             words += ["--mlt", f"{test_set}={places.fill(data.ambiguous, test_set)}"] * self.has_ambiguous()
         title = f"{self.matrix.title}, {places.pair.upper()}" if "-" in places.pair else self.matrix.title
@@ -142,18 +130,9 @@ class Scorer:
         key = self.key("report", words)
         return Step(f"report-{key}", "report", key, tuple(words), (self.out / REPORT,))
 
-    def tests(self) -> tuple[str, ...]:
-        """Return the names of the test sets."""
-        return self.matrix.data.tests
-
     def has_ambiguous(self) -> bool:
         """Return whether there are lists of ambiguous words."""
         return bool(self.matrix.data.ambiguous) and (self.corpus.ambiguous is not None or self.matrix.corpus == "demo")
-
-    def paper_section(self) -> tuple[str, ...]:
-        """Return the section of a runs file for this corpus and pair; empty if the paper has no tables for them."""
-        pair, has_tests = self.corpus.places.pair, not set(SETS.values()).isdisjoint(self.tests())
-        return (self.matrix.corpus, pair) if has_tests and pair in SECTIONS.get(self.matrix.corpus, ()) else ()
 
     def resampling(self) -> list[str]:
         """Return the options of significance tests."""
@@ -164,7 +143,7 @@ class Scorer:
         """Return a checksum of a command, the corpus and the metrics; translations have their key in their path."""
         places, data = self.corpus.places, self.matrix.data
         patterns = [data.reference, data.training, *([data.ambiguous] if self.has_ambiguous() else [])]
-        files = [places.fill(pattern, test_set) for pattern in patterns for test_set in self.tests()]
+        files = [places.fill(pattern, test_set) for pattern in patterns for test_set in self.matrix.data.tests]
         relative = [str(word).replace(str(self.out), "") for word in words]
         key = [name, __version__, REVISION, self.corpus.text.key, self.signatures, relative]
         return digest([*key, without_paths(files, places.data)])
@@ -172,9 +151,5 @@ class Scorer:
 
 def find_metrics(matrix: Matrix, pair: str) -> MetricChoice:
     """Return the metrics that can be computed here, and why others cannot."""
-    return choose_metrics(METRICS, language=target_language(matrix, pair))
-
-
-def target_language(matrix: Matrix, pair: str) -> str:
-    """Return the language of the references."""
-    return pair.partition("-")[2] or matrix.data.reference.rpartition(".")[2]
+    language = pair.partition("-")[2] or matrix.data.reference.rpartition(".")[2]
+    return choose_metrics(METRICS, language=language)

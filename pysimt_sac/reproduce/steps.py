@@ -10,9 +10,9 @@ from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.hosts.engine.config.parser import Options, check_config, parse_direction, read_config
 from pysimt_sac.hosts.engine.config.values import plain
 from pysimt_sac.hosts.engine.data.moved_files import checksum, is_path
-from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
+from pysimt_sac.reproduce.corpus import Corpus, Request
 from pysimt_sac.reproduce.matrix import Matrix, SystemSpec, choose_systems
-from pysimt_sac.reproduce.stamps import digest
+from pysimt_sac.reproduce.step_records import Step, digest
 
 # Keys of [train] that change where a run is, how it is computed or what it reports, not its outcome.
 HARMLESS = (
@@ -22,18 +22,6 @@ HARMLESS = (
 # Increase it with every code change that affects the outcome of training: earlier runs are then not reused.
 REVISION = 2
 PARTIAL_BATCHES = 30  # of an epoch: batches have sentences of equal length, so one of each length may not be full
-
-
-@dataclass(frozen=True)
-class Step:
-    """A command of `pysimt-sac`. outputs: files that it must write; after: ids of the steps that it needs."""
-
-    id: str
-    title: str
-    key: str
-    words: tuple[str, ...]
-    outputs: tuple[Path, ...] = ()
-    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,11 +66,11 @@ def plan_work(matrix: Matrix, corpus: Corpus, request: Request) -> Work:
     import pysimt_sac.hosts.engine.nmt  # registers the plain model
     import pysimt_sac.models  # noqa: F401 - registers the algorithms
 
-    text = preparation_step(corpus.text)
-    preparations = [text] if text else []
-    if corpus.ambiguous:
-        step = preparation_step(corpus.ambiguous, (text.id,) if text else ())
-        preparations += [step] if step else []
+    preparations: list[Step] = []
+    for wanted in (corpus.text, corpus.ambiguous):
+        if wanted and wanted.words:  # else it was prepared elsewhere
+            name, before = f"prepare-{wanted.name}-{wanted.key}", tuple(step.id for step in preparations)
+            preparations.append(Step(name, f"prepare {wanted.name}", wanted.key, wanted.words, wanted.files, before))
     trainings: dict[tuple[str, int], Training] = {}
     for system in choose_systems(matrix, request.pair, request.systems):
         for seed in range(1, min(request.seeds, system.seeds or request.seeds) + 1):
@@ -94,14 +82,6 @@ def plan_work(matrix: Matrix, corpus: Corpus, request: Request) -> Work:
     translations = [translate_step(matrix, corpus, request, run, search) for run in runs
                     for search in matrix.decoding.searches()]  # fmt: skip
     return Work(preparations, runs, translations)
-
-
-def preparation_step(wanted: Preparation, after: tuple[str, ...] = ()) -> Step | None:
-    """Return the step that prepares a corpus; None if it was prepared elsewhere."""
-    if not wanted.words:
-        return None
-    name = f"prepare-{wanted.name}-{wanted.key}"
-    return Step(name, f"prepare {wanted.name}", wanted.key, wanted.words, wanted.files, after)
 
 
 def train_step(
@@ -174,7 +154,7 @@ def translate_step(matrix: Matrix, corpus: Corpus, request: Request, run: Traini
     prefix = request.out / "translations" / f"{stem}-{key}" / stem
     words = ["translate", str(run.folder), "-s", ",".join(tests), "-o", str(prefix), "-b", str(decoding.batch_size)]
     words += ["-d", request.device, "-f", *(["gs"] if search == "gs" else ["bs", "-k", str(decoding.beam)])]
-    # A run that was taken over would look for the sources where it was trained.
+    # A folder of runs that was moved would look for the sources where it was trained.
     words += ["-x", *(f"data.{name}_set.{side}:{path}" for name, path in sources.items())]
     return Translating(
         id=f"translate-{stem}-{search}-{key}",

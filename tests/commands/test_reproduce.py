@@ -27,10 +27,10 @@ def test_on_a_terminal_the_last_line_says_how_far_everything_is(monkeypatch, clo
     shown = Terminal()
     monkeypatch.setattr("sys.stderr", shown)
     console = reproduce.Console()
-    console.show(lambda: "too soon")
+    console.show_progress(lambda: "too soon")
     clock[0] += reproduce.EVERY_ON_TERMINAL
-    console.show(lambda: "1/6 done")
-    console.tell("done: train")
+    console.show_progress(lambda: "1/6 done")
+    console.log("done: train")
     blank = "\r" + " " * len("1/6 done") + "\r"
     start, _, end = shown.getvalue().partition(blank)
     assert start == "1/6 done"
@@ -41,7 +41,7 @@ def test_elsewhere_a_line_comes_now_and_then(monkeypatch, clock, capsys):
     console = reproduce.Console()
     for seconds, line in ((1.0, "too soon"), (reproduce.EVERY, "1/6 done"), (1.0, "again too soon")):
         clock[0] += seconds
-        console.show(lambda line=line: line)
+        console.show_progress(lambda line=line: line)
     assert [line[9:] for line in capsys.readouterr().err.splitlines()] == ["1/6 done"]
 
 

@@ -19,11 +19,11 @@ from tests.reproduce.tiny import kill, make_inputs, start
 
 
 def run(folder: Path, out: str) -> float:
-    """Run to the end; the seconds it took."""
+    """Run to the end; return the seconds it took."""
     started = time.time()
     with start(folder, out) as process:
-        told = process.stderr.read()
-    assert process.returncode == 0, told
+        log = process.stderr.read()
+    assert process.returncode == 0, log
     return time.time() - started
 
 

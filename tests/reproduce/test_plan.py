@@ -1,34 +1,32 @@
-"""Estimates: by what was measured where something was, with several steps at a time."""
+"""Estimated times: measured where something has been measured, with several steps in parallel."""
 
 import json
 from types import SimpleNamespace
 
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.matrix import read_matrix
-from pysimt_sac.reproduce.plan import Estimator, describe, describe_progress, makespan
+from pysimt_sac.reproduce.plan import Estimator, describe, describe_progress, duration
 from pysimt_sac.reproduce.runner import Running
-from pysimt_sac.reproduce.stamps import Stamp
-from pysimt_sac.reproduce.steps import Step
+from pysimt_sac.reproduce.step_records import Step, StepRecord
 
 
 def step(name, *after):
     return Step(name, name, name, (), after=after)
 
 
-def stamp(step, seconds, updates):
-    return Stamp(step.id, step.key, (), seconds, "abc", {}, (), {"seconds": seconds, "timed_updates": updates})
+def record(step, seconds, updates):
+    return StepRecord(step.id, step.key, (), seconds, "abc", {}, (), {"seconds": seconds, "timed_updates": updates})
 
 
-def test_the_time_of_several_steps_at_a_time():
+def test_the_time_of_steps_in_parallel_is_their_shared_work_or_their_longest_chain():
     steps = [step("a"), step("b"), step("c", "a"), step("d", "a", "b")]
     seconds = {"a": 3.0, "b": 5.0, "c": 4.0, "d": 1.0}
-    assert makespan(seconds, steps, 1) == 13
-    assert makespan(seconds, steps, 2) == 7  # a until 3, b until 5, c from 3 to 7, d from 5 to 6
-    assert makespan({**seconds, "a": 0.0}, steps, 2) == 6  # a is done: b until 5, c until 4, d from 5 to 6
-    assert makespan({**seconds, "b": 0.0}, steps, 3) == 7
+    assert duration(seconds, steps, 1) == 13
+    assert duration(seconds, steps, 2) == 7  # a and c
+    assert duration({**seconds, "a": 0.0}, steps, 2) == 6  # b and d
 
 
-def test_an_estimate_is_assumed_then_measured(plan, inputs):
+def test_a_time_is_assumed_until_one_was_measured(plan, inputs):
     work = plan(seeds=2)
     steps, matrix = work.steps(), read_matrix(inputs / "matrix.toml")
     (mle, mle2), (sac, sac2) = ([run for run in work.trainings if run.system == name] for name in ("MLE", "SAC BLEU"))
@@ -36,16 +34,16 @@ def test_an_estimate_is_assumed_then_measured(plan, inputs):
     assert (mle.updates, sac.updates) == (4 * (5 + 30), 8)  # 40 sentences, 8 at a time, and batches that are not full
     assert fresh.seconds(mle) == (140 * 1.0, "assumed")
     assert fresh.seconds(sac) == (8 * 3.4, "assumed")
-    told = {mle.id: stamp(mle, 48.0, 24)}
-    measured = Estimator(matrix, steps, told)
+    done = {mle.id: record(mle, 48.0, 24)}
+    measured = Estimator(matrix, steps, done)
     assert measured.seconds(mle) == (0.0, "")
     assert measured.seconds(mle2) == (140 * 2.0, "measured")
     assert measured.seconds(sac) == (8 * 2.0 * 3.4, "from other systems")
-    told[sac2.id] = stamp(sac2, 40.0, 8)
+    done[sac2.id] = record(sac2, 40.0, 8)
     assert measured.seconds(sac) == (8 * 5.0, "measured")
 
 
-def test_a_run_that_was_stopped_needs_the_rest_of_its_updates(plan, inputs):
+def test_a_stopped_run_needs_the_rest_of_its_updates(plan, inputs):
     work = plan()
     (mle, _), matrix = work.trainings, read_matrix(inputs / "matrix.toml")
     mle.folder.mkdir(parents=True)
@@ -58,7 +56,7 @@ def test_a_run_that_was_stopped_needs_the_rest_of_its_updates(plan, inputs):
     assert "  train SAC BLEU, seed 1  to do  at most 27 s (assumed), 8 updates" in lines
 
 
-def test_what_runs_is_an_estimate_for_what_waits(plan, inputs, monkeypatch):
+def test_the_pace_of_running_steps_is_the_estimate_for_waiting_ones(plan, inputs, monkeypatch):
     work = plan(seeds=2)
     matrix = read_matrix(inputs / "matrix.toml")
     mle = work.trainings[0]

@@ -1,4 +1,4 @@
-"""A whole reproduction through the real command line: undisturbed, and killed at many moments; the same figures."""
+"""A whole reproduction through the command line, undisturbed and killed at many moments: the same figures."""
 
 import json
 import re
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.reproduce.results import FIGURES
 from tests.reproduce.tiny import TESTS, kill, make_inputs, start, words
 
 pytestmark = pytest.mark.slow
@@ -21,22 +20,21 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reproduce")
     make_inputs(folder)
     with start(folder, "whole") as process:
-        told = process.stderr.read()
-    assert process.returncode == 0, told
-    (folder / "told.txt").write_text(told)
+        log = process.stderr.read()
+    assert process.returncode == 0, log
+    (folder / "log.txt").write_text(log)
     return folder
 
 
 def figures(out):
     """All of a results.json but times and versions."""
     found = json.loads((out / "results.json").read_text())
-    runs = [(system["name"], [run["validation"] for run in system["runs"]], [run["best"] for run in system["runs"]])
-            for system in found["systems"]]  # fmt: skip
-    return [runs, *(found[name] for name in FIGURES), found["missing"], found["data"]]
+    runs = [(run["system"], run["validation"], run["best"]) for run in found["runs"]]
+    return {"runs": runs, **{name: found[name] for name in ("scores", "missing", "data")}}
 
 
 def tables(out):
-    """The tables but that of times."""
+    """All tables but that of times."""
     text = (out / "tables.md").read_text()
     return text[text.index("| system | run |") :]
 
@@ -44,23 +42,23 @@ def tables(out):
 def test_everything_is_in_one_folder(folder):
     out = folder / "whole"
     results = json.loads((out / "results.json").read_text())
-    assert [(system["name"], len(system["runs"])) for system in results["systems"]] == [("MLE", 1), ("SAC BLEU", 1)]
-    run = results["systems"][1]["runs"][0]
-    assert (run["seed"], run["updates"], len(run["validation"]["BLEU"])) == (1, 8, 3)
-    assert results["systems"][1]["resolved"]["train"]["max_iterations"] == 8
+    assert [(run["system"], run["seed"]) for run in results["runs"]] == [("MLE", 1), ("SAC BLEU", 1)]
+    run = results["runs"][1]
+    assert (run["updates"], len(run["validation"]["BLEU"])) == (8, 3)
+    assert results["systems"][1]["settings"]["train"]["max_iterations"] == 8
     assert set(results["data"]["inputs"]) == {f"{split}.{language}" for split in ("train", "val", *TESTS)
                                               for language in ("en", "de")}  # fmt: skip
-    assert [part["variant"] for part in results["comparisons"]].count("") == 3
-    assert {part["test_set"] for part in results["lexical"]} == set(TESTS)
-    assert {table["key"] for table in results["paper_tables"]} == {
-        *("multi30k", "lexical-all", "lexical-rare", "ambiguous")
-    }
+    for part in ("all", "noUNK", "ambiguous", "cases"):
+        found = {score["test_set"] for score in results["scores"] if score["part"] == part}
+        assert found == ({*TESTS, "pooled"} if part == "all" else set(TESTS))
+    for key in ("multi30k", "lexical-all", "ambiguous"):
+        assert f"**{key}: " in tables(out)
     assert str(folder) not in (out / "results.json").read_text()
     assert "| en-de | MLE | paper | 38.5 |" in tables(out).replace("**", "")
     assert "|  | MLE | own, 1 run |" in tables(out)
     assert "<!DOCTYPE html>" in (out / "report.html").read_text()
-    told = (folder / "told.txt").read_text()
-    assert "  train MLE, seed 1       to do  at most 2 min (assumed), 140 updates\n" in told
+    log = (folder / "log.txt").read_text()
+    assert "  train MLE, seed 1       to do  at most 2 min (assumed), 140 updates\n" in log
 
 
 def test_what_is_done_is_not_done_again(folder, capsys):
@@ -74,20 +72,20 @@ def test_what_is_done_is_not_done_again(folder, capsys):
     assert "6 of 6 steps are done" in capsys.readouterr().out
 
 
-def test_a_failed_run_is_told_and_the_tables_are_made_without_it(folder, capsys):
-    """A rate at which weights are soon no numbers."""
+def test_a_failed_run_is_reported_and_the_tables_are_made_without_it(folder, capsys):
+    """With a learning rate at which weights soon are no numbers."""
     bad = '[[system]]\nname = "Bad"\nconfig = "mle"\noverrides = ["train.lr:1e30", "train.gclip:0"]\n'
     path = folder / "more.toml"
     path.write_text((folder / "matrix.toml").read_text() + bad)
     first = figures(folder / "whole")
     command = [*words(folder, "whole"), "--matrix", str(path)]
     assert main_sac(command) == 1
-    told = capsys.readouterr().err
-    assert "failed: train Bad, seed 1: exit status 2; pysimt-sac train: error: " in told
-    assert f"; log: {folder}/whole/logs/train-bad-s1-" in told
-    assert "started: train MLE" not in told
+    log = capsys.readouterr().err
+    assert "failed: train Bad, seed 1: exit status 2; pysimt-sac train: error: " in log
+    assert f"; log: {folder}/whole/logs/train-bad-s1-" in log
+    assert "started: train MLE" not in log
     after = figures(folder / "whole")
-    assert after[:4] == first[:4]
+    assert (after["runs"], after["scores"]) == (first["runs"], first["scores"])
     assert "- Not done: train Bad, seed 1." in tables(folder / "whole")
     assert main_sac(words(folder, "whole")) == 0
     assert figures(folder / "whole") == first
@@ -106,10 +104,10 @@ def test_killed_at_many_moments_it_ends_with_the_same_figures(folder):
     stop_at(folder, "done: train MLE", lambda process: kill(process, with_children=True))
     stop_at(folder, "done: score", lambda process: kill(process, with_children=False))
     with start(folder, "killed") as process:
-        told = process.stderr.read()
-    assert process.returncode == 0, told
-    assert "started: prepare" not in told
-    assert "started: train MLE" not in told
+        log = process.stderr.read()
+    assert process.returncode == 0, log
+    assert "started: prepare" not in log
+    assert "started: train MLE" not in log
     assert figures(folder / "killed") == figures(folder / "whole")
     assert tables(folder / "killed") == tables(folder / "whole")
 
@@ -129,7 +127,7 @@ def interrupt(process):
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.05)
     process.send_signal(signal.SIGINT)
-    told = process.communicate()[1]
+    log = process.communicate()[1]
     assert process.returncode == 130
-    assert "all states are saved. To resume: pysimt-sac reproduce en-de" in told
+    assert "all states are saved. To resume: pysimt-sac reproduce en-de" in log
     assert list(logs.parent.glob("runs/mle/*/train_state.pt"))

@@ -5,7 +5,7 @@ import pytest
 from pysimt_sac.hosts.engine.config.ready import ready_folder
 from pysimt_sac.reproduce.corpus import Corpus, Places, Preparation, Request
 from pysimt_sac.reproduce.matrix import find_matrix, read_matrix
-from pysimt_sac.reproduce.scoring import Scorer
+from pysimt_sac.reproduce.scoring import ScoringSteps
 from pysimt_sac.reproduce.steps import plan_work
 from tests.reproduce.tiny import MATRIX, write
 
@@ -17,17 +17,25 @@ def scoring(tmp_path):
     def make(matrix):
         corpus = Corpus(Preparation("text", "key", tmp_path / "text"), None, Places(tmp_path, tmp_path, "en-de"), ())
         work = plan_work(matrix, corpus, Request("en-de", tmp_path / "out", seeds=1))
-        return Scorer(matrix, corpus, tmp_path / "out", work.translations, ("BLEU",)).steps()
+        return ScoringSteps(matrix, corpus, tmp_path / "out", work.translations, ("BLEU",)).steps()
 
     return make
 
 
-def test_the_paper_s_tables_need_the_paper_s_test_sets(scoring):
-    def commands(matrix):
-        return {step.words[0] for step in scoring(matrix)}
+def test_a_matrix_with_several_test_sets_has_them_pooled_as_well(scoring):
+    several, single = (find_matrix("en-de", path) for path in (None, ready_folder() / "ablations.toml"))
+    titles = [step.title for step in scoring(several)]
+    assert "score: compare beam6 against C1 pooled" in titles
+    assert titles.count("score: compare beam6 against MLE noUNK") == 1
+    assert titles[-1] == "report"
+    assert not any("pooled" in step.title for step in scoring(single))
 
-    assert commands(find_matrix("en-de", None)) == {"compare", "table", "report"}
-    assert commands(find_matrix("en-de", ready_folder() / "ablations.toml")) == {"compare", "report"}
+
+def test_one_system_alone_is_scored(scoring, tmp_path):
+    (tmp_path / "matrix.toml").write_text(MATRIX.partition('[[system]]\nname = "SAC BLEU"')[0])
+    first = scoring(read_matrix(tmp_path / "matrix.toml"))[0]
+    assert "--baseline" in first.words
+    assert "--system" not in first.words
 
 
 def test_a_reference_outside_the_corpus_counts_by_its_content(scoring, tmp_path):

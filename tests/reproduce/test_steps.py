@@ -1,7 +1,7 @@
 """A step's key changes with all that its outcome depends on, and with nothing else."""
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.reproduce.stamps import Stamps
+from pysimt_sac.reproduce.step_records import Step, StepRecords
 from tests.reproduce.tiny import write
 
 
@@ -20,14 +20,14 @@ SAC = {"train SAC BLEU, seed 1", "translate with SAC BLEU, seed 1, beam2"}
 TEXT = {"prepare multi30k", "prepare mlt"}
 
 
-def test_a_changed_system_redoes_only_what_depends_on_it(plan):
+def test_a_changed_system_changes_only_the_keys_that_depend_on_it(plan):
     first = keys(plan())
     assert changed(first, keys(plan([("train.max_iterations:8", "train.max_iterations:9")]))) == SAC
     assert changed(first, keys(plan([("train.max_epochs:4", "train.max_epochs:5")]))) == set(first) - TEXT
     assert changed(first, keys(plan([("model.emb_dim:8", "model.emb_dim:9")]))) == set(first) - TEXT
 
 
-def test_places_and_reports_do_not_matter(plan):
+def test_paths_and_what_is_only_reported_change_no_key(plan):
     first = keys(plan())
     assert changed(first, keys(plan(out="elsewhere"))) == set()
     assert changed(first, keys(plan([("train.disp_freq:2", "train.disp_freq:3")]))) == set()
@@ -105,27 +105,24 @@ def test_a_file_of_the_users_own_counts_by_its_content(plan, inputs):
     assert changed(first, keys(plan(change))) == SAC
 
 
-def test_a_stamp_holds_as_long_as_the_outputs_are_as_they_were(tmp_path):
-    stamps, output = Stamps(tmp_path), tmp_path / "out.txt"
+def test_a_step_is_done_as_long_as_its_outputs_are_unchanged(tmp_path):
+    records, output = StepRecords(tmp_path), tmp_path / "out.txt"
     output.write_text("one")
-    assert stamps.read("step") is None
-    written = stamps.write("step", "key", ["do", "it"], 1.5, [output], {"update": 3})
-    assert stamps.read("step") == written
+    assert records.read("step") is None
+    written = records.write(Step("step", "do it", "key", ("do", "it")), 1.5, "abc", [output], {"update": 3})
+    assert records.read("step") == written
     assert (written.seconds, written.details, written.outputs[0].size) == (1.5, {"update": 3}, 3)
     output.write_text("two")
-    assert stamps.read("step") is None
+    assert records.read("step") is None
     output.write_text("one")
-    assert stamps.read("step") == written
-    path = stamps.path("step")
-    path.write_text(path.read_text().replace('"details"', '"told"'))  # of an earlier version
-    assert stamps.read("step") == written
+    assert records.read("step") == written
     output.unlink()
-    assert stamps.read("step") is None
+    assert records.read("step") is None
 
 
-def test_a_damaged_stamp_is_none(tmp_path):
-    stamps = Stamps(tmp_path)
-    stamps.write("step", "key", [], 0, [])
-    path = stamps.path("step")
+def test_a_damaged_record_does_not_count(tmp_path):
+    records = StepRecords(tmp_path)
+    records.write(Step("step", "do it", "key", ()), 0, "abc", [], {})
+    path = records.path("step")
     path.write_text(path.read_text()[:-20])
-    assert stamps.read("step") is None
+    assert records.read("step") is None

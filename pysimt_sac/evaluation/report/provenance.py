@@ -76,7 +76,7 @@ def run_row(system: str, name: str, run: RunFolder) -> tuple[str, ...]:
         name,
         str(train.get("model_type", UNKNOWN)),
         log.seed or str(train.get("seed", UNKNOWN)),
-        shorten(train.get("pretrained_file")) if run.fine_tuned else "random weights",
+        setting_text(train.get("pretrained_file")) if run.fine_tuned else "random weights",
         run.checkpoint.name,
         UNKNOWN if update is None else f"{update:,}" + (f" of {last:,.0f}" if last is not None else ""),
         validation or UNKNOWN,
@@ -116,14 +116,14 @@ def settings(options: Mapping[str, Any]) -> dict[str, str]:
         for key, value in options.get(section, {}).items():
             if key not in LEFT_OUT:
                 parts = {f".{part}": each for part, each in value.items()} if isinstance(value, dict) else {"": value}
-                found.update({f"{section}.{key}{part}": shorten(each) for part, each in parts.items()})
+                found.update({f"{section}.{key}{part}": setting_text(each) for part, each in parts.items()})
     return found
 
 
-def shorten(value: Any) -> str:
+def setting_text(value: Any) -> str:
     """Format a value as text; an absolute path is cut to its last two parts, to keep local folders private."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(shorten, value)) or "none"
+        return ", ".join(map(setting_text, value)) or "none"
     text = str(value)
     if value is None or not text:
         return "none"

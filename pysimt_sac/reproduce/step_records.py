@@ -1,14 +1,14 @@
-"""A stamp for every finished step, with checksums of its inputs and outputs.
+"""Steps, and a record of every finished one, with checksums of its outputs.
 
 A step's key is a checksum of everything its outcome depends on, and part of its name. So nothing is ever out of date: a
-changed configuration gives different keys, and only the steps that depend on it lack stamps.
+changed configuration gives different keys, and only the steps that depend on it lack records.
 """
 
 import hashlib
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,18 @@ PACKAGES = ("torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt")
 
 
 @dataclass(frozen=True)
+class Step:
+    """A command of `pysimt-sac`. outputs: files that it must write; after: ids of the steps that it needs."""
+
+    id: str
+    title: str
+    key: str
+    words: tuple[str, ...]
+    outputs: tuple[Path, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Output:
     """A file that a step wrote; the path is relative to the working folder."""
 
@@ -30,7 +42,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Stamp:
+class StepRecord:
     """A record that a step is done, and by which code. seconds: total, also if resumed; details: a run's metadata."""
 
     id: str
@@ -40,7 +52,7 @@ class Stamp:
     commit: str
     versions: dict[str, str]
     outputs: tuple[Output, ...]
-    details: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any]
 
 
 def digest(value: Any) -> str:
@@ -68,29 +80,26 @@ def git(folder: Path, *words: str) -> str:
 
 
 @dataclass(frozen=True)
-class Stamps:
-    """The stamps of a working folder."""
+class StepRecords:
+    """The records of a working folder."""
 
     root: Path
 
     def path(self, step_id: str) -> Path:
-        """Return the path of a step's stamp."""
+        """Return the path of a step's record."""
         return self.root / "steps" / f"{step_id}.json"
 
-    def read(self, step_id: str) -> Stamp | None:
-        """Return the stamp of a step whose outputs are unchanged; None if the step is not done."""
+    def read(self, step_id: str) -> StepRecord | None:
+        """Return the record of a step whose outputs are unchanged; None if the step is not done."""
         try:
             content = json.loads(self.path(step_id).read_text(encoding="utf-8"))
             outputs = tuple(Output(**output) for output in content.pop("outputs"))
-            details = content.pop("details", None) or content.pop("told", {})  # `told`: earlier versions
-            stamp = Stamp(**content | {"command": tuple(content["command"]), "outputs": outputs, "details": details})
-        except FileNotFoundError:
-            return None
+            record = StepRecord(**content | {"command": tuple(content["command"]), "outputs": outputs})
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return None  # damaged, or of another version: the step runs again
-        return stamp if all(map(self.is_there, outputs)) else None
+            return None  # missing, damaged, or of another version: the step runs again
+        return record if all(map(self.is_unchanged, outputs)) else None
 
-    def is_there(self, output: Output) -> bool:
+    def is_unchanged(self, output: Output) -> bool:
         """Return whether a file is as a step wrote it."""
         path = self.root / output.path
         try:
@@ -98,34 +107,17 @@ class Stamps:
         except OSError:
             return False
 
-    def output(self, path: Path) -> Output:
-        """Return the record of a file that a step has just written."""
-        if not path.is_file():
-            raise UserError("was not written", path)
-        return Output(str(path.relative_to(self.root)), path.stat().st_size, checksum(path))
-
     def write(
-        self,
-        step_id: str,
-        key: str,
-        command: Sequence[str],
-        seconds: float,
-        outputs: Sequence[Path],
-        details: Mapping[str, Any] | None = None,
-        made_by: str | None = None,
-    ) -> Stamp:
-        """Stamp a step. made_by: the commit, if it is not this one. The versions of adopted runs are unknown."""
-        stamp = Stamp(
-            id=step_id,
-            key=key,
-            command=tuple(command),
-            seconds=round(seconds, 3),
-            commit=commit() if made_by is None else made_by,
-            versions={} if details and "adopted" in details else versions(PACKAGES),
-            outputs=tuple(map(self.output, outputs)),
-            details=dict(details or {}),
-        )
-        with atomic_write(self.path(step_id)) as stream:
-            json.dump(asdict(stamp), stream, ensure_ascii=False, indent=2)
+        self, step: Step, seconds: float, made_by: str, outputs: Sequence[Path], details: dict[str, Any]
+    ) -> StepRecord:
+        """Record a finished step. made_by: the commit of the code that ran it."""
+        for path in outputs:
+            if not path.is_file():
+                raise UserError("was not written", path)
+        files = [Output(str(path.relative_to(self.root)), path.stat().st_size, checksum(path)) for path in outputs]
+        about = (step.id, step.key, step.words, round(seconds, 3), made_by, versions(PACKAGES))
+        record = StepRecord(*about, tuple(files), details)
+        with atomic_write(self.path(step.id)) as stream:
+            json.dump(asdict(record), stream, ensure_ascii=False, indent=2)
             stream.write("\n")
-        return stamp
+        return record

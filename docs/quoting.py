@@ -16,8 +16,9 @@ from typing import TypeVar
 
 from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.hosts.engine.training.pace import in_words
-from pysimt_sac.reproduce.results import Results
-from pysimt_sac.reproduce.tables import compared, set_name, short_name, validation_metric
+from pysimt_sac.reproduce.results import Results, Score
+from pysimt_sac.reproduce.scoring import ALL, CASES, RARE
+from pysimt_sac.reproduce.tables import short_name, validation_metric
 
 QUOTATION = re.compile(r"\{([^{}:]+):([^{}:]+):([^{}:]+)\}")
 MINUS = " - "
@@ -45,16 +46,15 @@ def quote(results: Results, systems: str, figure: str) -> str:
     if word in OF_RUNS:
         if baseline or rest:
             raise UserError(f"{word!r} takes one system and no test set")
-        return of_runs(word, pick(system, {own["name"]: own for own in results["systems"]}), results)
+        return of_runs(word, pick(system, {own["name"]: own["name"] for own in results.systems}), results)
     option = "rare" if word in LEXICAL else "greedy"
     chosen = [name for name in rest if name != option]
     if len(chosen) > 1:
         raise UserError(f"names more than a test set and {option!r}")
-    metrics_of = lexical_metrics if word in LEXICAL else scored_metrics
-    metrics = metrics_of(results, baseline, "".join(chosen), option in rest)
-    rows = pick(word, {metric["metric"].split()[0]: metric["systems"] for metric in metrics})
-    own = pick(system, {row["system"]: row for row in rows})
-    return difference(own, word) if baseline else average(own, word)
+    if baseline:
+        pick(baseline, dict.fromkeys(results.baselines))
+    score = pick(system, find_scores(results, word, chosen, option in rest))
+    return difference(results, score, baseline) if baseline else mean(score)
 
 
 def pick(name: str, known: Mapping[str, Value]) -> Value:
@@ -64,43 +64,41 @@ def pick(name: str, known: Mapping[str, Value]) -> Value:
     return known[name]
 
 
-def of_runs(word: str, system: Results, results: Results) -> str:
+def of_runs(word: str, system: str, results: Results) -> str:
     """Format a figure of the runs themselves, not of their translations."""
     if word == "time":
-        return in_words(statistics.fmean(run["seconds"] for run in system["runs"]))
+        return in_words(statistics.fmean(run["seconds"] for run in results.runs_of(system)))
     metric = validation_metric(results)
-    return f"{statistics.fmean(run['best'][metric]['score'] for run in system['runs']):.1f}"
+    return f"{statistics.fmean(run['best'][metric]['score'] for run in results.runs_of(system)):.1f}"
 
 
-def scored_metrics(results: Results, baseline: str, test_set: str, greedy: bool) -> Sequence[Results]:
-    """Return the metrics of a comparison; without a baseline, of the first one: all have the scores of all systems."""
-    baselines = {name: name for name in results["baselines"]}
-    chosen = pick(baseline or results["baselines"][0], baselines)
-    search = next((search for search in results["searches"] if (search == "gs") == greedy), "")
-    parts = [part for part in compared(results, search, chosen) if part["variant"] != "noUNK"]
-    by_set = {set_name(part): part["metrics"] for part in parts}
-    return pick(test_set or next(iter(by_set), ""), by_set)  # the pooled one comes first
+def find_scores(results: Results, word: str, test_set: Sequence[str], option: bool) -> Mapping[str, Score]:
+    """Return the scores of all systems by a metric on a test set. option: rare cases, or greedy search."""
+    is_lexical = word in LEXICAL
+    part = (RARE if option else CASES) if is_lexical else ALL
+    searches = [search for search in results.searches if (search == "gs") == (option and not is_lexical)]
+    there = [score for score in results.scores if score.part == part and score.search in searches]
+    by_set = {short_name(score.test_set): score.test_set for score in there}
+    default = "" if is_lexical else results.test_sets()[0]
+    chosen = pick(test_set[0] if test_set else short_name(default), by_set)
+    by_metric = {score.metric.split()[0]: score.metric for score in there}
+    return results.scored(searches[0], chosen, part, pick(word, by_metric))
 
 
-def lexical_metrics(results: Results, baseline: str, test_set: str, rare: bool) -> Sequence[Results]:
-    """Return LTA and ALI of a test set."""
-    chosen = baseline or results["baselines"][0]
-    parts = [part for part in results["lexical"] if part["baseline"] == chosen]
-    return pick(test_set, {short_name(part["test_set"]): part["rare" if rare else "all"] for part in parts})
-
-
-def average(own: Results, metric: str) -> str:
+def mean(score: Score) -> str:
     """Format the mean over runs, as in the tables."""
-    return f"{own['average'] / 100:.3f}" if metric == "length" else f"{own['average']:.1f}"
+    return f"{score.mean / 100:.3f}" if score.metric == "length" else f"{score.mean:.1f}"
 
 
-def difference(own: Results, metric: str) -> str:
+def difference(results: Results, score: Score, baseline: str) -> str:
     """Format the difference from the baseline with p and, for several runs, the pairs won; not for length."""
-    found = own["against_baseline"]
-    if found is None:
+    if score.system == baseline:
         raise UserError("compares a baseline with itself")
-    if found["identical"]:
+    found, pairs = score.against[baseline], results.differences(score, baseline)
+    if found.p is None:
         return "0 (identical)"
-    shown = f"{found['difference'] / 100:+.3f}" if metric == "length" else f"{found['difference']:+.2f}"
-    won = f", {found['runs_won']}/{found['run_pairs']}" if found["run_pairs"] > 1 and metric != "length" else ""
-    return f"{shown} (p {found['p']:.2g}{won})"
+    own = statistics.fmean(pairs)
+    if score.metric == "length":
+        return f"{own / 100:+.3f} (p {found.p:.2g})"
+    won = f", {results.pairs_won(score, baseline)}" if len(pairs) > 1 else ""
+    return f"{own:+.2f} (p {found.p:.2g}{won})"
