@@ -12,14 +12,13 @@ from typing import Any
 from pysimt_sac.commands.arguments import whole_number
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import write_lines
-from pysimt_sac.evaluation.report.layout import FORMATS, Table, render
-from pysimt_sac.evaluation.scoring.comparison import check_names
-from pysimt_sac.evaluation.scoring.meteor import guess_language
-from pysimt_sac.evaluation.scoring.metrics import CorpusMetric
-from pysimt_sac.evaluation.scoring.scores import METRIC_NAMES, choose_metrics
-from pysimt_sac.evaluation.scoring.sentences import MEASURES
-from pysimt_sac.evaluation.scoring.significance import SHUFFLINGS, Resampling
-from pysimt_sac.evaluation.scoring.texts import NamedText, read_text, short_names
+from pysimt_sac.evaluation.comparison import check_names
+from pysimt_sac.evaluation.meteor import guess_language
+from pysimt_sac.evaluation.metrics import MEASURES, CorpusMetric
+from pysimt_sac.evaluation.scores import METRIC_NAMES, choose_metrics
+from pysimt_sac.evaluation.significance import SHUFFLINGS, Resampling
+from pysimt_sac.evaluation.tables import FORMATS, Table, render
+from pysimt_sac.evaluation.texts import NamedText, read_text, short_names
 
 
 def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None, str], smallest: int = 1) -> None:
@@ -174,12 +173,12 @@ def to_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def show(args: argparse.Namespace, results: object, tables: Iterable[Table], appendix: str = "") -> int:
-    """Print results as JSON, or tables and appendix, as `--format` says; return the exit status."""
+def show(args: argparse.Namespace, results: object, tables: Iterable[Table]) -> int:
+    """Print results as JSON, or as tables, as `--format` says; return the exit status."""
     if args.format == "json":
         emit(args, json.dumps(to_json(results), ensure_ascii=False, indent=2))
     else:
-        emit(args, "\n\n".join(filter(None, [*(render(table, args.format) for table in tables), appendix])))
+        emit(args, "\n\n".join(render(table, args.format) for table in tables))
     return 0
 
 

@@ -9,7 +9,7 @@ from pysimt_sac import __version__
 from pysimt_sac.core.files import atomic_write
 from pysimt_sac.evaluation.report.paper import SETS
 from pysimt_sac.evaluation.report.runs_file import SECTIONS
-from pysimt_sac.evaluation.scoring.scores import MetricChoice, choose_metrics
+from pysimt_sac.evaluation.scores import MetricChoice, choose_metrics
 from pysimt_sac.reproduce.corpus import Corpus
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.stamps import digest

@@ -3,10 +3,10 @@
 import statistics
 from collections.abc import Iterable, Sequence
 
-from pysimt_sac.evaluation.report.layout import Table, as_markdown
 from pysimt_sac.evaluation.report.paper import Cell, paper_tables
 from pysimt_sac.evaluation.report.paper_tables import FilledTable, TableRow, as_table
-from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
+from pysimt_sac.evaluation.significance import SIGNIFICANT
+from pysimt_sac.evaluation.tables import Table, as_markdown
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.results import Results
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.lexical.accuracy import compare_lexical, read_cases
-from pysimt_sac.evaluation.report.layout import Table, best_cells
+from pysimt_sac.evaluation.comparison import MetricComparison, System, compare_systems, pick
+from pysimt_sac.evaluation.lexical import compare_lexical, read_cases
+from pysimt_sac.evaluation.meteor import guess_language
 from pysimt_sac.evaluation.report.paper import LOWER_IS_BETTER, Cell, PaperTable
 from pysimt_sac.evaluation.report.runs_file import RunsFile, RunsSection, find_runs, for_set
-from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System, compare_systems, pick
-from pysimt_sac.evaluation.scoring.meteor import guess_language
-from pysimt_sac.evaluation.scoring.scores import choose_metrics
-from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT, Resampling
-from pysimt_sac.evaluation.scoring.texts import NamedText, check_texts, read_text
+from pysimt_sac.evaluation.scores import choose_metrics
+from pysimt_sac.evaluation.significance import SIGNIFICANT, Resampling
+from pysimt_sac.evaluation.tables import Table, best_cells
+from pysimt_sac.evaluation.texts import NamedText, check_texts, read_text
 
 Cells = dict[str, Cell]  # by metric
 BASELINE = "MLE"

@@ -16,13 +16,25 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import read_lines
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.report.figures import Point
-from pysimt_sac.evaluation.report.run_log import RunLog, read_log
 from pysimt_sac.hosts.engine.config.parser import parse_direction
 
 if TYPE_CHECKING:
     from pysimt_sac.hosts.engine.checkpoint import Checkpoint
 
+STAMP = re.compile(r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d):\d\d (?P<message>.*)")
+WARNING = "Warning: "
 OUTPUT_NAME = re.compile(r"(?P<prefix>.*)\.(?P<split>[^.]+)\.(?P<search>gs|beam\d+)(?P<raw>\.raw)?")
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """The content of a log; times are to the minute, empty if unknown."""
+
+    started: str = ""
+    ended: str = ""
+    seed: str = ""
+    software: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -178,3 +190,20 @@ def find_outputs(folder: Path, search: str = "") -> dict[str, Path]:
             raise UserError(f"has several translations of {split!r}: {names}", folder, "choose with --search or --hyp")
         outputs[split] = candidates[0]
     return outputs
+
+
+def read_log(path: Path) -> RunLog:
+    """Read a log; all fields are empty if there is none."""
+    lines = read_lines(path, "log") if path.is_file() else []
+    entries = [(found["time"], found["message"]) for line in lines if (found := STAMP.fullmatch(line))]
+    seed = software = ""
+    warnings = []
+    for time, message in entries:
+        if message.startswith("Host: "):  # logged at each restart: the last one produced the final weights
+            software = message.removeprefix("Host: ")
+        elif begun := re.fullmatch(r"Run \S+ in .*; seed (\d+)", message):
+            seed = begun[1]
+        elif message.startswith(WARNING):
+            warnings.append(f"{time}: {message.removeprefix(WARNING)}")
+    times = [time for time, _ in entries]
+    return RunLog(min(times, default=""), max(times, default=""), seed, software, tuple(warnings))

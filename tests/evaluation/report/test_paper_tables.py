@@ -8,11 +8,11 @@ import pytest
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation import Resampling
-from pysimt_sac.evaluation.report.layout import render
 from pysimt_sac.evaluation.report.paper import paper_tables
 from pysimt_sac.evaluation.report.paper_tables import Filler, as_table, same_system
 from pysimt_sac.evaluation.report.runs_file import EXAMPLE, RunsFile, read_runs
-from pysimt_sac.evaluation.scoring.scores import score_text
+from pysimt_sac.evaluation.scores import score_text
+from pysimt_sac.evaluation.tables import render
 
 QUICK = Resampling(shuffles=200, bootstrap=50, seed=1)
 SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED", Path(__file__).parents[3] / "../shared"))
@@ -71,7 +71,7 @@ def test_the_papers_ali_for_all_cases_is_what_we_say_it_is():
 def runs(tmp_path, references, output, monkeypatch) -> Path:
     """A runs file for the first test set, with three systems in all."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pysimt_sac.evaluation.scoring.meteor.find_jar", no_meteor)
+    monkeypatch.setattr("pysimt_sac.evaluation.meteor.find_jar", no_meteor)
 
     def write(name, lines):
         Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -99,7 +99,7 @@ def runs(tmp_path, references, output, monkeypatch) -> Path:
 
 
 def no_meteor(given):
-    from pysimt_sac.evaluation.scoring.meteor import MeteorUnavailableError
+    from pysimt_sac.evaluation.meteor import MeteorUnavailableError
 
     raise MeteorUnavailableError("not here")
 

@@ -10,10 +10,11 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from pysimt_sac.evaluation import System, choose_metrics, compare_systems
-from pysimt_sac.evaluation.scoring import significance
-from pysimt_sac.evaluation.scoring.metrics import BleuMetric, ChrfMetric, TerMetric
-from pysimt_sac.evaluation.scoring.significance import (
+from pysimt_sac.evaluation import significance
+from pysimt_sac.evaluation.comparison import System, compare_systems
+from pysimt_sac.evaluation.metrics import BleuMetric, ChrfMetric, TerMetric
+from pysimt_sac.evaluation.scores import choose_metrics
+from pysimt_sac.evaluation.significance import (
     MULTEVAL,
     PAIRED,
     Resampling,

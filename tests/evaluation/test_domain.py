@@ -1,16 +1,21 @@
-"""The n-gram model: by hand, against a second computation from the definition, and against KenLM's figures."""
+"""Distances between domains. The n-gram model: by hand, by its definition in fractions, and against KenLM."""
 
 import itertools
 import math
+import os
 import random
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.corpora.demo import generate
-from pysimt_sac.evaluation.lexical.ngram import END, NgramModel, estimate_discounts
+from pysimt_sac.evaluation.domain import END, NgramModel, domain_distances, estimate_discounts
+
+SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED", Path(__file__).parents[2] / "../shared"))
+MULTI30K = SHARED / "data/multi30k/paper/en-de"
 
 
 def test_a_bigram_model_by_hand():
@@ -34,8 +39,8 @@ def test_a_bigram_model_by_hand():
     found = model.perplexity(["a ?"])
     after_begin, unknown = 1 / 2 + unigram["a"] / 2, unigram["?"] / 2
     product = after_begin * unknown * unigram[END]
-    assert found.all == pytest.approx(product ** (-1 / 3))
-    assert found.known == pytest.approx((after_begin * unigram[END]) ** (-1 / 2))
+    assert found[0] == pytest.approx(product ** (-1 / 3))
+    assert found[1] == pytest.approx((after_begin * unigram[END]) ** (-1 / 2))
 
 
 def test_discounts_by_hand():
@@ -127,8 +132,8 @@ def test_kenlm_gives_the_same_perplexities():
     corpus = generate(seed=1)
     english = {split: [caption.english for caption in captions] for split, captions in corpus.items()}
     found = NgramModel(english["train"], 3).perplexity(english["test_ood"])
-    assert found.all == pytest.approx(16.867258040091425, rel=1e-5)
-    assert found.known == pytest.approx(15.11168897327596, rel=1e-5)
+    assert found[0] == pytest.approx(16.867258040091425, rel=1e-5)
+    assert found[1] == pytest.approx(15.11168897327596, rel=1e-5)
 
 
 @pytest.mark.parametrize("word", ["<s>", "</s>", "<unk>"])
@@ -144,3 +149,29 @@ def test_nothing_to_learn_from():
             NgramModel(lines)
     with pytest.raises(UserError, match="not an n-gram order"):
         NgramModel(["a"], 0)
+
+
+def test_unknown_words_by_hand():
+    found = domain_distances(["a b c", "a b"], [("near", ["a b", "c"]), ("far", ["a x x", "y"])])
+    near, far = found.sets
+    assert (near.unknown_words, near.unknown_types, near.unknown_rate) == (0, 0, 0)
+    assert (far.words, far.types, far.unknown_words, far.unknown_types) == (4, 3, 3, 2)
+    assert far.unknown_rate == 3 / 4
+    assert far.unknown_type_rate == 2 / 3
+    assert found.training_types == 3
+    assert near.perplexity == near.perplexity_known < far.perplexity
+
+
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason="Multi30K is not beside the project (PYSIMT_SAC_SHARED)")
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_multi30k_has_the_papers_order(language):
+    """The paper's table: 2016 nearest to the training text, 2017 and COCO farther, and near each other."""
+
+    def lines(split):
+        return (MULTI30K / f"{split}.lc.norm.tok.{language}").read_text(encoding="utf-8").splitlines()
+
+    names = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
+    found = domain_distances(lines("train"), [(name, lines(name)) for name in names])
+    flickr_2016, flickr_2017, coco = (one.perplexity for one in found.sets)
+    assert flickr_2016 < 0.7 * min(flickr_2017, coco)
+    assert max(flickr_2017, coco) < 1.2 * min(flickr_2017, coco)

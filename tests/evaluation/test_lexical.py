@@ -3,8 +3,18 @@
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation import Resampling, System, compare_lexical, lexical_accuracy, read_cases
-from pysimt_sac.evaluation.lexical.accuracy import CORRECT, MISSING, WRONG, Case, find_examples, label_case
+from pysimt_sac.evaluation.comparison import System
+from pysimt_sac.evaluation.lexical import (
+    CORRECT,
+    MISSING,
+    WRONG,
+    Case,
+    compare_lexical,
+    label_case,
+    lexical_accuracy,
+    read_cases,
+)
+from pysimt_sac.evaluation.significance import Resampling
 
 HEADER = "word\tcorrect\tcandidates\tline\trare"
 HAT = Case("hat", ("hut",), (("mütze", 40), ("hut", 30), ("hüte", 2), ("helm", 1)), 0, True)
@@ -84,16 +94,6 @@ def test_words_of_one_sentence_are_shuffled_together():
     cases = [Case(f"w{number}", ("ja",), (), 0, False) for number in range(10)]
     result = compare_lexical(cases, [System("a", (("nein",),)), System("b", (("ja",),))], Resampling(200, 10, 1))
     assert result.all[0].systems[1].against_baseline.p == 1
-
-
-def test_examples_are_where_systems_differ(tmp_path):
-    cases = [Case("hat", ("hut",), HAT.candidates, line, False) for line in range(3)]
-    one, other = System("a", (("hut", "hut", "mütze"),)), System("b", (("hut", "mütze", "mütze"),))
-    (example,) = find_examples(cases, [one, other], 5)
-    assert example.case.line == 1
-    assert example.labels == {"a": CORRECT, "b": WRONG}
-    assert [found.case.line for found in find_examples(cases, [other], 5)] == [1, 2]
-    assert len(find_examples(cases, [other], 1)) == 1
 
 
 def test_a_list_can_be_read_case_sensitively(tmp_path):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.evaluation.scoring.metrics import FloatArray
+from pysimt_sac.evaluation.metrics import FloatArray
 
 ScoreFunction = Callable[[FloatArray], FloatArray]
 # Maps the statistics of two systems to the sums of their pseudo-systems, each of shape (shuffles, runs, statistics).

@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.scoring import meteor
-from pysimt_sac.evaluation.scoring.meteor import (
-    LANGUAGES,
-    MeteorMetric,
-    MeteorUnavailableError,
-    find_jar,
-    guess_language,
-)
+from pysimt_sac.evaluation import meteor
+from pysimt_sac.evaluation.meteor import LANGUAGES, MeteorMetric, MeteorUnavailableError, find_jar, guess_language
 
 
 def can_run() -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.lexical.frequency import analyse_frequency, distinct, word_use
+from pysimt_sac.evaluation.frequency import analyse_frequency, distinct, word_use
 from pysimt_sac.evaluation.report.data import frequency_figure
 
 TRAINING = Counter({"the": 100, "dog": 20, "cat": 10, "lynx": 1})
@@ -76,7 +76,6 @@ def test_the_figure_shows_all_percentiles_and_a_system_always_looks_the_same():
     all_figure, improved_figure = (frequency_figure(found, group) for group in found.groups())
     assert [x for x, _ in all_figure.series[0].points] == list(range(101))
     assert all_figure.series[0].points[100] == (100, 100)
-    looks = {line.name: all_figure.style_of(number) for number, line in enumerate(all_figure.series)}
-    assert len(set(looks.values())) == 4
-    for number, line in enumerate(improved_figure.series):
-        assert improved_figure.style_of(number) == looks[line.name]
+    styles = {line.name: line.style for line in all_figure.series}
+    assert len(set(styles.values())) == 4
+    assert all(line.style == styles[line.name] for line in improved_figure.series)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.scoring.texts import NamedText, check_pair, check_runs, check_texts, read_text, short_names
+from pysimt_sac.evaluation.texts import NamedText, check_pair, check_runs, check_texts, read_text, short_names
 
 
 def write(path, lines):
