@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.comparison import COMPARISON_COLUMNS, System, compare_systems, comparison_table
+from pysimt_sac.evaluation.comparison import COMPARISON_COLUMNS, System, compare_systems, comparison_table, pick
+from pysimt_sac.evaluation.lexical import read_cases
 from pysimt_sac.evaluation.texts import NamedText, check_runs, check_texts, read_text
 
 EPILOG = (
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", default=[], metavar="SET", help="names that replace {set} in all paths")
     parser.add_argument("--pool", action="store_true", help="concatenate all test sets")
     parser.add_argument("--no-unk", action="store_true", help="leave out sentences in which any run has <unk>")
+    parser.add_argument("--mlt", metavar="TSV", help="only sentences with an ambiguous word of this list")
     options.add_metric_arguments(parser)
     options.add_resampling_arguments(parser)
     options.add_output_arguments(parser)
@@ -42,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     test_sets = read_test_sets(args)
     for test_set in test_sets:
         options.warn(check_texts(test_set.reference, [text for _, runs in test_set.systems for text in runs]))
+    if args.mlt:
+        test_sets = [with_ambiguous_words(own, Path(args.mlt.replace("{set}", own.name))) for own in test_sets]
     if args.pool:
         test_sets = [pool(test_sets)]
     for test_set in test_sets:
@@ -86,6 +90,19 @@ def read_test_sets(args: argparse.Namespace) -> list[TestSet]:
         )
         for test_set in args.sets or [Path(args.ref).name]
     ]
+
+
+def with_ambiguous_words(test_set: TestSet, path: Path) -> TestSet:
+    """Keep the sentences that have an ambiguous word in a list."""
+    kept = sorted({case.line for case in read_cases(path)})
+    if kept[-1] >= len(test_set.reference.lines):
+        raise UserError(f"goes beyond the {len(test_set.reference.lines)} lines of {test_set.name}", path)
+
+    def keep(text: NamedText) -> NamedText:
+        return NamedText(text.name, pick(text.lines, kept), text.path)
+
+    systems = tuple((name, tuple(map(keep, runs))) for name, runs in test_set.systems)
+    return TestSet(test_set.name, keep(test_set.reference), systems)
 
 
 def concatenate(texts: Sequence[NamedText]) -> NamedText:

@@ -76,7 +76,6 @@ def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> Non
     )
     parser.add_argument(
         "--system",
-        required=required,
         action="append",
         nargs="+",
         default=[],

@@ -15,7 +15,6 @@ from pysimt_sac.evaluation.texts import (
     empty_lines,
     preprocessing_differences,
     read_text,
-    short_names,
 )
 
 EPILOG = """Each HYP is a system; the first one is the baseline. For several runs per system, give --baseline HYP...
@@ -26,7 +25,7 @@ SUSPICIOUS = 5.0  # no system has such a low LTA on the right test set
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.epilog = EPILOG
-    parser.add_argument("hypotheses", nargs="*", type=Path, metavar="HYP", help="hypothesis file")
+    parser.add_argument("hypotheses", nargs="*", metavar="[NAME=]HYP", help="hypothesis file")
     parser.add_argument(
         "--mlt", required=True, type=Path, metavar="TSV", help="list of ambiguous words, from prepare mlt"
     )
@@ -59,12 +58,12 @@ def run(args: argparse.Namespace) -> int:
 
 def read_hypotheses(args: argparse.Namespace) -> list[tuple[str, tuple[NamedText, ...]]]:
     """Read the hypotheses of all systems, the baseline first."""
-    systems = [(name, [Path(file) for file in files]) for name, files in options.given_systems(args)]
-    systems += [(name, [path]) for name, path in zip(short_names(args.hypotheses), args.hypotheses, strict=True)]
+    systems = [(name, tuple(map(read_text, map(Path, files)))) for name, files in options.given_systems(args)]
+    systems += [(name, (text,)) for name, text in options.read_outputs(args.hypotheses).items()]
     if not systems:
         raise UserError("no hypotheses are given", hint="pysimt-sac lexical --mlt TSV HYP...")
     check_names([name for name, _ in systems])
-    return [(name, tuple(map(read_text, files))) for name, files in systems]
+    return systems
 
 
 def check(mlt: Path, cases: Sequence[Case], systems: Sequence[tuple[str, tuple[NamedText, ...]]]) -> None:

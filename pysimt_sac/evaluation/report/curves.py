@@ -110,17 +110,8 @@ TITLES = {
 }
 LOSSES = {"train_LOSS", "epoch_LOSS"}
 SHOWN_TRAINING = {"train_LOSS"}
+REINFORCEMENT = "reinforcement"
 MEANING_OF_REINFORCED = "each algorithm's own objective: compare a line only with itself"
-
-
-@dataclass(frozen=True)
-class Line:
-    """A curve of one run; the number of its system determines its style."""
-
-    number: int
-    system: str
-    run: RunFolder
-    points: tuple[Point, ...]
 
 
 def curve_figures(systems: Sequence[ReportSystem]) -> list[Figure]:
@@ -151,43 +142,37 @@ def all_curves(run: RunFolder) -> dict[str, tuple[Point, ...]]:
 
 def name_figures(section: str, name: str, systems: Sequence[ReportSystem]) -> list[Figure]:
     """Return the figures of one curve: one for each kind of run that must not share an axis."""
-    lines = [
-        Line(number, system.name, run, curves[name])
-        for number, system in enumerate(systems)
-        for run in system.runs
-        if name in (curves := all_curves(run))
-    ]
-    groups: dict[tuple[str, str], list[Line]] = {}
-    for line in lines:
-        groups.setdefault(kind_of_run(line.run, name), []).append(line)
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for number, system in enumerate(systems):
+        for run in system.runs:
+            if name in (curves := all_curves(run)):
+                line = Series(system.name, tuple(thin_out(curves[name])), system_style(number))
+                groups.setdefault(kind_of_run(run, name), []).append(line)
     starts, losses = ({kind[place] for kind in groups} for place in range(2))
     figures = []
-    for (start, loss), own in groups.items():
-        apart = [start] * (len(starts) > 1) + [loss] * (len(losses) > 1)
-        figures.append(curve_figure(section, name, own, ", ".join(apart)))
+    for (start, loss), lines in groups.items():
+        apart = ", ".join([start] * (len(starts) > 1) + [loss] * (len(losses) > 1))
+        note = MEANING_OF_REINFORCED if loss == REINFORCEMENT else meaning(name)
+        figures.append(curve_figure(section, name, lines, apart, note))
     return figures
 
 
 def kind_of_run(run: RunFolder, name: str) -> tuple[str, str]:
     """Return the kind of a run for a curve: where it started and, for losses, the kind of its loss."""
     start = "fine-tuning" if run.fine_tuned else "from random weights"
-    loss = "reinforcement" if run.reinforced else "likelihood"
+    loss = REINFORCEMENT if run.reinforced else "likelihood"
     return start, loss if name in LOSSES else ""
 
 
-def curve_figure(section: str, name: str, lines: Sequence[Line], apart: str) -> Figure:
+def curve_figure(section: str, name: str, lines: Sequence[Series], apart: str, note: str) -> Figure:
     """Make a figure with a line for each run; runs of a system share a style."""
     title = curve_title(name) + (f": {apart}" if apart else "")
-    known = DIAGNOSTICS.get(name)
-    note = known.note if known else meaning(name)
-    if name in LOSSES and any(line.run.reinforced for line in lines):
-        note = MEANING_OF_REINFORCED
     return Figure(
         title=title,
         x_label="updates",
         y_label="",
-        series=tuple(Series(line.system, tuple(thin_out(line.points)), system_style(line.number)) for line in lines),
-        guide=known.guide if known else None,
+        series=tuple(lines),
+        guide=DIAGNOSTICS[name].guide if name in DIAGNOSTICS else None,
         section=section,
         caption=title,
         note=note,
@@ -209,4 +194,6 @@ def curve_title(name: str) -> str:
 
 def meaning(name: str) -> str:
     """Return the explanation of a curve, or an empty string if there is none."""
+    if name in DIAGNOSTICS:
+        return DIAGNOSTICS[name].note
     return REWARD if name.startswith("rl_reward_") else MEANINGS.get(name, "")

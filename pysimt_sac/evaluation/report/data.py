@@ -27,13 +27,16 @@ from pysimt_sac.evaluation.significance import Resampling
 class SetReport:
     """The analyses of one test set; `browser` is the data of the browser of translations."""
 
-    name: str
-    sentences: int
     comparison: Comparison
     lexical: LexicalComparison | None
     frequency: FrequencyAnalysis | None
     figures: tuple[Figure, ...]
     browser: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the test set."""
+        return self.comparison.test_set
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,6 @@ def analyse_set(
             for number, group in enumerate(frequency.groups())
         ]
     return SetReport(
-        name=test_set.name,
-        sentences=len(references),
         comparison=comparison,
         lexical=lexical,
         frequency=frequency,

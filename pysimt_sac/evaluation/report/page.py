@@ -99,7 +99,7 @@ def safe_json(text: str) -> str:
 def header(data: ReportData, title: str, links: Mapping[str, str]) -> str:
     """Render title, systems and contents."""
     contents = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in links.items())
-    sets = ", ".join(f"{escape(test_set.name)} ({test_set.sentences:,} sentences)" for test_set in data.sets)
+    sets = ", ".join(f"{escape(test_set.name)} ({test_set.comparison.sentences:,} sentences)" for test_set in data.sets)
     return (
         f"<header><h1>{escape(title)}</h1><p>{sets}</p>{legend(data, with_runs=True)}"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav></header>'

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation import Resampling
 from pysimt_sac.evaluation.report.paper import paper_tables
 from pysimt_sac.evaluation.report.paper_tables import Filler, as_table, same_system
 from pysimt_sac.evaluation.report.runs_file import EXAMPLE, RunsFile, read_runs
 from pysimt_sac.evaluation.scores import score_text
+from pysimt_sac.evaluation.significance import Resampling
 from pysimt_sac.evaluation.tables import render
 
 QUICK = Resampling(shuffles=200, bootstrap=50, seed=1)
