@@ -86,17 +86,17 @@ def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> Non
 
 def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the numbers of samples and the seed."""
-    usual = Resampling()
+    defaults = Resampling()
     add_numbers(
         parser,
-        ("--shuffles", usual.shuffles, "shuffles of approximate randomisation"),
-        ("--bootstrap", usual.bootstrap, "bootstrap samples"),
+        ("--shuffles", defaults.shuffles, "shuffles of approximate randomisation"),
+        ("--bootstrap", defaults.bootstrap, "bootstrap samples"),
     )
-    parser.add_argument("--seed", type=int, default=usual.seed, help="random seed (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="random seed (default: %(default)s)")
     parser.add_argument(
         "--shuffling",
         choices=SHUFFLINGS,
-        default=usual.shuffling,
+        default=defaults.shuffling,
         help="paired: swap all runs of a sentence together, and compare the means of the runs' scores; multeval: "
         "MultEval's rule, which swaps single runs and compares concatenated ones (default: %(default)s)",
     )
@@ -129,7 +129,7 @@ def read_outputs(words: Sequence[str]) -> dict[str, NamedText]:
         named = bool(equals) and not Path(word).is_file()
         paths.append(Path(file if named else word))
         names.append(name if named else "")
-    names = [name or usual for name, usual in zip(names, short_names(paths), strict=True)]
+    names = [name or short for name, short in zip(names, short_names(paths), strict=True)]
     check_names(names, "give each its own name: NAME=HYP")
     return {name: read_text(path) for name, path in zip(names, paths, strict=True)}
 

@@ -54,14 +54,6 @@ def test_json_is_reproducible_and_complete(outputs, capsys):
     assert comparison["resampling"] == {"shuffles": 200, "bootstrap": 50, "seed": 1, "shuffling": "paired"}
 
 
-@pytest.mark.parametrize(
-    ("style", "sign"), [("markdown", "| metric | system |"), ("latex", r"\begin{tabular}{llrrrrrrrrr}")]
-)
-def test_other_formats(outputs, capsys, style, sign):
-    assert run("--system", "new", "new.1", "--format", style) == 0
-    assert sign in capsys.readouterr().out
-
-
 def test_sentences_with_unknown_words_are_left_out_for_all(outputs, write, capsys):
     write("unk.1", {"hut": "<unk>"})
     assert run("--system", "unk", "unk.1", "--no-unk") == 0
@@ -93,6 +85,16 @@ def test_test_sets_apart_and_pooled(two_sets, capsys):
 def test_a_test_set_counts_once(two_sets, capsys):
     assert main_sac(["compare", *SETS, "x", *QUICK, "--pool"]) == 2
     assert "--sets: 'x' is given twice (give each test set once)" in capsys.readouterr().err
+
+
+def test_only_sentences_with_ambiguous_words_can_be_compared(two_sets, folder, capsys):
+    for name, lines in (("x", (3, 9, 9)), ("y", (2,)), ("long", (30,))):
+        rows = [f"hat\thut\thut:1\t{line}\t0" for line in lines]
+        (folder / f"{name}.tsv").write_text("\n".join(["word\tcorrect\tcandidates\tline\trare", *rows]) + "\n")
+    assert main_sac(["compare", *SETS, "y", *QUICK, "--mlt", "{set}.tsv", "--format", "json"]) == 0
+    assert [part["sentences"] for part in json.loads(capsys.readouterr().out)["comparisons"]] == [2, 1]
+    assert main_sac(["compare", *SETS, *QUICK, "--mlt", "long.tsv"]) == 2
+    assert "long.tsv: goes beyond the 30 lines of x" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

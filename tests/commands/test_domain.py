@@ -22,7 +22,7 @@ def test_table_and_json(write, folder, capsys):
     assert near["perplexity"] < far["perplexity"]
 
 
-def test_mistakes(folder, capsys):
+def test_mistakes_are_one_line_and_status_2(folder, capsys):
     (folder / "empty").write_text("\n")
     assert main_sac(["domain", "--train", "empty", "ref.de"]) == 2
     assert "empty: this training text is empty" in capsys.readouterr().err

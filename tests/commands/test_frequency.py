@@ -23,7 +23,7 @@ def test_table_json_and_plots(write, folder, capsys):
     assert new["type_token_ratio"] == new["types"] / new["words"]
 
 
-def test_mistakes(write, folder, capsys):
+def test_mistakes_are_one_line_and_status_2(write, folder, capsys):
     write("base.out", {"mann": "junge"})
     (folder / "empty").write_text("\n\n")
     (folder / "other").write_text("quite another language\n")

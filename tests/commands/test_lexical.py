@@ -89,7 +89,7 @@ def test_misuse_is_one_line_and_status_2(words, write, capsys, arguments, messag
     assert message in capsys.readouterr().err
 
 
-def test_bpe_and_a_foreign_list_are_warnings(words, write, folder, capsys):
+def test_bpe_and_a_list_of_another_language_are_warnings(words, write, folder, capsys):
     write("bpe.out", {"hut": "hu@@ t"})
     assert main_sac(["lexical", "--mlt", "words.tsv", "bpe.out", *QUICK]) == 0
     assert "warning: bpe.out: 5 lines have BPE units" in capsys.readouterr().err

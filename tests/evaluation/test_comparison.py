@@ -86,7 +86,7 @@ def test_sentences_with_unknown_words_can_be_left_out():
         compare_systems(references, System("a", (all_spoilt,)), [], metrics, QUICK, True)
 
 
-def test_systems_that_cannot_be_compared_are_refused():
+def test_systems_that_cannot_be_compared_are_rejected():
     references = ["a", "b"]
     good = System("a", (("a", "b"),))
     with pytest.raises(UserError, match="two systems are called 'a'"):

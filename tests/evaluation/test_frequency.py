@@ -58,19 +58,19 @@ def test_a_system_that_improves_nothing_has_no_group():
     assert analyse_frequency(TRAINING, lines, [("a", lines), ("b", lines)]).improved == ()
 
 
-def test_texts_of_different_lengths_are_refused():
+def test_texts_of_different_lengths_are_rejected():
     with pytest.raises(UserError, match="b: has 1 lines, but the reference has 2"):
         analyse_frequency(TRAINING, ["a", "b"], [("b", ["a"])])
 
 
-def test_a_text_without_words_is_no_reason_to_fail():
+def test_a_text_without_words_has_no_frequencies():
     found = analyse_frequency(TRAINING, ["the dog"], [("a", [""])])
     assert math.isnan(found.all.texts[1].unseen)
     figure = frequency_figure(found, found.all)
     assert [line.name for line in figure.series] == ["reference"]
 
 
-def test_the_figure_shows_all_percentiles_and_a_system_always_looks_the_same():
+def test_the_figure_shows_all_percentiles_and_a_system_has_the_same_style_everywhere():
     references, base, system = ["the dog", "the cat"], ["the the", "the the"], ["the dog", "the the"]
     found = analyse_frequency(TRAINING, references, [("base", base), ("other", base), ("system", system)])
     all_figure, improved_figure = (frequency_figure(found, group) for group in found.groups())

@@ -14,7 +14,7 @@ TABLE = Table(
 )
 
 
-def test_text_is_lined_up():
+def test_text_columns_are_aligned():
     assert render(TABLE, "text").split("\n") == [
         "50% <unk>",
         "",

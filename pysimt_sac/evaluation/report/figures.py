@@ -200,9 +200,9 @@ def svg(figure: Figure) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def line_across(look: str, place: float) -> str:
+def line_across(css_class: str, place: float) -> str:
     """Return a horizontal line across the whole chart."""
-    return tag("line", class_=look, x1=LEFT, x2=WIDTH - RIGHT, y1=place, y2=place)
+    return tag("line", class_=css_class, x1=LEFT, x2=WIDTH - RIGHT, y1=place, y2=place)
 
 
 def frame(figure: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
@@ -249,8 +249,8 @@ def standalone_svg(figure: Figure) -> str:
     ]
     for number, line in enumerate(figure.series):
         place = 26 + HEIGHT + row * (number + 0.5)
-        look = f"line s{line.style}"
-        parts.append(tag("line", class_=look, x1=LEFT, x2=LEFT + 30, y1=place, y2=place))
+        css_class = f"line s{line.style}"
+        parts.append(tag("line", class_=css_class, x1=LEFT, x2=LEFT + 30, y1=place, y2=place))
         parts.append(tag("text", line.name, x=LEFT + 38, y=place + 4))
     return "".join([*parts, "</svg>\n"])
 

@@ -181,8 +181,8 @@ def curves_part(data: ReportData) -> str:
     def blocks(section: str) -> tuple[int, str]:
         figures = [figure for figure in data.curves if figure.section == section]
         inside = "".join(figure_block(figure, last_values=True) for figure in figures)
-        look = "figures pairs" if len(figures) in (2, 4) else "figures"
-        return len(figures), f'<div class="{look}">{inside}</div>'
+        css_class = "figures pairs" if len(figures) in (2, 4) else "figures"
+        return len(figures), f'<div class="{css_class}">{inside}</div>'
 
     found = {title: blocks(section) for section, title in CURVE_SECTIONS.items()}
     parts = [f"<h3>{escape(title)}</h3>{inside}" for title, (number, inside) in found.items() if number]

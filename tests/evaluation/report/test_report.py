@@ -121,7 +121,7 @@ def test_without_training_text_and_ambiguous_words_the_rest_is_shown(tmp_path):
     assert data.figures() == []
 
 
-def test_curves_of_one_system_look_alike(tmp_path):
+def test_curves_of_one_system_share_a_style(tmp_path):
     def run(**curves):
         return RunFolder(tmp_path, {}, FilterChain([]), {}, curves)
 
@@ -138,7 +138,7 @@ def test_curves_of_one_system_look_alike(tmp_path):
     assert [figure.caption for figure in figures.values()] == ["Validation BLEU", "Learning rate", "Some figure"]
 
 
-def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_others_keep_their_looks(tmp_path):
+def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_others_keep_their_style(tmp_path):
     full = make_request(tmp_path, 20, ["one", "two", "three"])
     outputs = {**full.outputs, ("one", "more"): full.outputs["one", "test"]}
     outputs["three", "more"] = full.outputs["three", "test"]
@@ -152,7 +152,7 @@ def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_other
     assert styles[1] == {name: style for name, style in styles[0].items() if name != "two"}
 
 
-def test_runs_whose_folders_have_the_same_last_part_are_told_apart(tmp_path):
+def test_runs_whose_folders_have_the_same_last_part_are_named_by_more_of_their_path(tmp_path):
     logs = {seed: RunLog(software=f"host {seed}", warnings=(f"warning {seed}",)) for seed in ("seed1", "seed2")}
     runs = [RunFolder(tmp_path / seed / "sac", {}, FilterChain([]), {}, {}, log=log) for seed, log in logs.items()]
     found = find_provenance([ReportSystem("SAC", tuple(runs)), ReportSystem("other", (runs[0],))])
@@ -173,7 +173,7 @@ def test_names_of_runs(tmp_path):
         name_runs(["a/x", "b/x"])
 
 
-def test_what_cannot_be_reported(tmp_path):
+def test_missing_input_is_reported(tmp_path):
     with pytest.raises(UserError, match="no runs or hypotheses are given"):
         gather(ReportRequest())
     full = make_request(tmp_path, 20, ["one", "two"])
