@@ -42,7 +42,6 @@ setup(
     ],
     extras_require={
         "meteor": ["pycocoevalcap>=1.2"],
-        "figures": ["matplotlib>=3.8"],
         "sentencepiece": ["sentencepiece>=0.2"],
         "dev": [
             "pytest>=8",
@@ -52,6 +51,7 @@ setup(
             "mypy>=1.11",
             "types-tqdm",
             "setuptools>=77",
+            "matplotlib>=3.8",
             "sphinx>=8",
             "myst-parser>=4",
         ],

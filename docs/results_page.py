@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from quoting import fill_in
 
-from pysimt_sac.evaluation.report.layout import Table, as_markdown
-from pysimt_sac.evaluation.scoring.significance import PAIRED
+from pysimt_sac.evaluation.significance import PAIRED
+from pysimt_sac.evaluation.tables import Table, as_markdown
 from pysimt_sac.reproduce.results import Results
 from pysimt_sac.reproduce.tables import STARS, search_name, sections, short_name, title_of
 

@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 
 from pysimt_sac.core.files import read_lines
-from pysimt_sac.evaluation import choose_metrics, lexical_accuracy, read_cases, score_text
-from pysimt_sac.evaluation.report.layout import Table, render
+from pysimt_sac.evaluation.lexical import lexical_accuracy, read_cases
+from pysimt_sac.evaluation.scores import choose_metrics, score_text
+from pysimt_sac.evaluation.tables import Table, render
 
 HERE = Path(__file__).parent
 DATA, RUNS, REPORT = Path("data/demo"), Path("runs"), Path("runs/demo_report.html")

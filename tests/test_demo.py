@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pysimt_sac.cli import main_sac
-from pysimt_sac.evaluation.report.layout import render
+from pysimt_sac.evaluation.tables import render
 
 ROOT = Path(__file__).parents[1]
 

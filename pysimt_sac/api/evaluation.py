@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.lexical.accuracy import Case, LexicalComparison, compare_lexical, read_cases
-from pysimt_sac.evaluation.scoring.comparison import Comparison, System, compare_systems
-from pysimt_sac.evaluation.scoring.scores import choose_metrics, score_text
-from pysimt_sac.evaluation.scoring.significance import Resampling
-from pysimt_sac.evaluation.scoring.texts import check_lengths
+from pysimt_sac.evaluation.comparison import Comparison, System, compare_systems
+from pysimt_sac.evaluation.lexical import Case, LexicalComparison, compare_lexical, read_cases
+from pysimt_sac.evaluation.scores import choose_metrics, score_text
+from pysimt_sac.evaluation.significance import Resampling
+from pysimt_sac.evaluation.texts import check_lengths
 
 Runs = Sequence[str] | Sequence[Sequence[str]]  # a system's hypotheses, of one run or of several
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.lexical.accuracy import read_cases
-from pysimt_sac.evaluation.report.tables import COMPARISON_COLUMNS, comparison_table
-from pysimt_sac.evaluation.scoring.comparison import System, compare_systems, pick
-from pysimt_sac.evaluation.scoring.texts import NamedText, check_runs, check_texts, read_text, short_names
+from pysimt_sac.evaluation.comparison import COMPARISON_COLUMNS, System, compare_systems, comparison_table, pick
+from pysimt_sac.evaluation.lexical import read_cases
+from pysimt_sac.evaluation.texts import NamedText, check_runs, check_texts, read_text
 
-EPILOG = f"""Several test sets: give their names with --sets and write {{set}} in every path, or give several
-references and join each run's files with commas, in the same order. {COMPARISON_COLUMNS}."""
+EPILOG = (
+    f"""For several test sets, give their names with --sets and write {{set}} in every path. {COMPARISON_COLUMNS}."""
+)
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class TestSet:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.epilog = EPILOG
-    parser.add_argument("--ref", required=True, nargs="+", metavar="REF", help="reference, one for each test set")
+    parser.add_argument("--ref", required=True, metavar="REF", help="reference")
     options.add_system_arguments(parser, required=True)
     parser.add_argument("--sets", nargs="+", default=[], metavar="SET", help="names that replace {set} in all paths")
     parser.add_argument("--pool", action="store_true", help="concatenate all test sets")
     parser.add_argument("--no-unk", action="store_true", help="leave out sentences in which any run has <unk>")
-    parser.add_argument("--mlt", metavar="TSV", help="only sentences with an ambiguous word of this list, with {set}")
+    parser.add_argument("--mlt", metavar="TSV", help="only sentences with an ambiguous word of this list")
     options.add_metric_arguments(parser)
     options.add_resampling_arguments(parser)
     options.add_output_arguments(parser)
@@ -45,14 +45,13 @@ def run(args: argparse.Namespace) -> int:
     for test_set in test_sets:
         options.warn(check_texts(test_set.reference, [text for _, runs in test_set.systems for text in runs]))
     if args.mlt:
-        lists = files_of(args.mlt, args.sets, len(test_sets))
-        test_sets = [with_ambiguous_words(own, path) for own, path in zip(test_sets, lists, strict=True)]
+        test_sets = [with_ambiguous_words(own, Path(args.mlt.replace("{set}", own.name))) for own in test_sets]
     if args.pool:
         test_sets = [pool(test_sets)]
     for test_set in test_sets:
         for name, runs in test_set.systems:
             options.warn(check_runs(name, runs))
-    metrics = options.chosen_metrics(args, Path(args.ref[0]))
+    metrics = options.chosen_metrics(args, Path(args.ref))
     comparisons = []
     for test_set in test_sets:
         baseline, *systems = (System(name, tuple(text.lines for text in runs)) for name, runs in test_set.systems)
@@ -70,39 +69,26 @@ def run(args: argparse.Namespace) -> int:
     return options.show(args, {"comparisons": comparisons}, map(comparison_table, comparisons))
 
 
-def files_of(run: str, sets: Sequence[str], references: int) -> list[Path]:
-    """Return the files of one run, one for each test set."""
-    if sets:
-        if "{set}" not in run:
-            raise UserError("has no {set}, but --sets is given", run, "write {set} in place of the test set's name")
-        return [Path(run.replace("{set}", name)) for name in sets]
-    files = [Path(run)] if references == 1 or Path(run).is_file() else [Path(file) for file in run.split(",")]
-    if len(files) != references:
-        raise UserError(
-            f"has {len(files)} files for {references} references", run, "join one file for each reference with commas"
-        )
-    return files
-
-
 def read_test_sets(args: argparse.Namespace) -> list[TestSet]:
     """Read all references and hypotheses."""
-    if args.sets and len(args.ref) != 1:
-        raise UserError("takes one path with {set} if --sets is given", "--ref")
-    references = files_of(args.ref[0], args.sets, 1) if args.sets else [Path(file) for file in args.ref]
-    places = [path.resolve() for path in references]
-    for number, name in enumerate(args.sets or args.ref):
-        if places[number] in places[:number]:
-            raise UserError(f"{name!r} is given twice", "--sets" if args.sets else "--ref", "give each test set once")
-    names = args.sets or short_names(references)
+    for name in args.sets:
+        if args.sets.count(name) > 1:
+            raise UserError(f"{name!r} is given twice", "--sets", "give each test set once")
     systems = options.given_systems(args)
-    listed = [(name, [files_of(file, args.sets, len(references)) for file in files]) for name, files in systems]
+    for path in (args.ref, *(file for _, files in systems for file in files)):
+        if args.sets and "{set}" not in path:
+            raise UserError("has no {set}, but --sets is given", path, "write {set} in place of the test set's name")
+
+    def read(path: str, test_set: str, what: str = "hypothesis") -> NamedText:
+        return read_text(Path(path.replace("{set}", test_set) if args.sets else path), what)
+
     return [
         TestSet(
-            set_name,
-            read_text(reference, "reference"),
-            tuple((name, tuple(read_text(files[number]) for files in runs)) for name, runs in listed),
+            test_set,
+            read(args.ref, test_set, "reference"),
+            tuple((name, tuple(read(file, test_set) for file in files)) for name, files in systems),
         )
-        for number, (set_name, reference) in enumerate(zip(names, references, strict=True))
+        for test_set in args.sets or [Path(args.ref).name]
     ]
 
 

@@ -12,14 +12,13 @@ from typing import Any
 from pysimt_sac.commands.arguments import whole_number
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import write_lines
-from pysimt_sac.evaluation.report.layout import FORMATS, Table, render
-from pysimt_sac.evaluation.scoring.comparison import check_names
-from pysimt_sac.evaluation.scoring.meteor import guess_language
-from pysimt_sac.evaluation.scoring.metrics import CorpusMetric
-from pysimt_sac.evaluation.scoring.scores import METRIC_NAMES, choose_metrics
-from pysimt_sac.evaluation.scoring.sentences import MEASURES
-from pysimt_sac.evaluation.scoring.significance import SHUFFLINGS, Resampling
-from pysimt_sac.evaluation.scoring.texts import NamedText, read_text, short_names
+from pysimt_sac.evaluation.comparison import check_names
+from pysimt_sac.evaluation.meteor import guess_language
+from pysimt_sac.evaluation.metrics import MEASURES, CorpusMetric
+from pysimt_sac.evaluation.scores import METRIC_NAMES, choose_metrics
+from pysimt_sac.evaluation.significance import SHUFFLINGS, Resampling
+from pysimt_sac.evaluation.tables import FORMATS, Table, render
+from pysimt_sac.evaluation.texts import NamedText, read_text, short_names
 
 
 def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None, str], smallest: int = 1) -> None:
@@ -87,17 +86,17 @@ def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> Non
 
 def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the numbers of samples and the seed."""
-    usual = Resampling()
+    defaults = Resampling()
     add_numbers(
         parser,
-        ("--shuffles", usual.shuffles, "shuffles of approximate randomisation"),
-        ("--bootstrap", usual.bootstrap, "bootstrap samples"),
+        ("--shuffles", defaults.shuffles, "shuffles of approximate randomisation"),
+        ("--bootstrap", defaults.bootstrap, "bootstrap samples"),
     )
-    parser.add_argument("--seed", type=int, default=usual.seed, help="random seed (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="random seed (default: %(default)s)")
     parser.add_argument(
         "--shuffling",
         choices=SHUFFLINGS,
-        default=usual.shuffling,
+        default=defaults.shuffling,
         help="paired: swap all runs of a sentence together, and compare the means of the runs' scores; multeval: "
         "MultEval's rule, which swaps single runs and compares concatenated ones (default: %(default)s)",
     )
@@ -130,7 +129,7 @@ def read_outputs(words: Sequence[str]) -> dict[str, NamedText]:
         named = bool(equals) and not Path(word).is_file()
         paths.append(Path(file if named else word))
         names.append(name if named else "")
-    names = [name or usual for name, usual in zip(names, short_names(paths), strict=True)]
+    names = [name or short for name, short in zip(names, short_names(paths), strict=True)]
     check_names(names, "give each its own name: NAME=HYP")
     return {name: read_text(path) for name, path in zip(names, paths, strict=True)}
 
@@ -173,12 +172,12 @@ def to_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def show(args: argparse.Namespace, results: object, tables: Iterable[Table], appendix: str = "") -> int:
-    """Print results as JSON, or tables and appendix, as `--format` says; return the exit status."""
+def show(args: argparse.Namespace, results: object, tables: Iterable[Table]) -> int:
+    """Print results as JSON, or as tables, as `--format` says; return the exit status."""
     if args.format == "json":
         emit(args, json.dumps(to_json(results), ensure_ascii=False, indent=2))
     else:
-        emit(args, "\n\n".join(filter(None, [*(render(table, args.format) for table in tables), appendix])))
+        emit(args, "\n\n".join(render(table, args.format) for table in tables))
     return 0
 
 

@@ -6,15 +6,14 @@ from pathlib import Path
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.corpora.vocabulary_builder import count_words
-from pysimt_sac.evaluation.lexical.frequency import RARE, analyse_frequency
+from pysimt_sac.evaluation.frequency import RARE, analyse_frequency, frequency_table
 from pysimt_sac.evaluation.report.data import frequency_figure
-from pysimt_sac.evaluation.report.figure_files import save_figure
-from pysimt_sac.evaluation.report.tables import frequency_table
-from pysimt_sac.evaluation.scoring.texts import check_texts, preprocessing_differences, read_text
+from pysimt_sac.evaluation.report.figures import save_figure
+from pysimt_sac.evaluation.texts import check_texts, preprocessing_differences, read_text
 
 EPILOG = """The training text is the target side, in words without BPE. The first HYP is the baseline; for every other
-HYP, the sentences that it improved are also analysed separately, as in the paper's figure. Plots: NAME.svg or NAME.png
-(needs matplotlib) shows all sentences, NAME-1.svg and so on the improved ones."""
+HYP, the sentences that it improved are also analysed separately, as in the paper's figure. Plots: NAME.svg shows all
+sentences, NAME-1.svg and so on the improved ones."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,15 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ref", required=True, type=Path, metavar="REF", help="reference")
     options.add_numbers(parser, ("--rare", RARE, "highest training frequency of a rare word"), smallest=0)
     options.add_measure_argument(parser)
-    parser.add_argument("--plot", action="append", default=[], type=Path, metavar="FILE", help="figure to write")
+    parser.add_argument("--plot", action="append", default=[], type=Path, metavar="SVG", help="figure to write")
     options.add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Analyse all systems."""
     for path in args.plot:
-        if path.suffix.lower() not in (".svg", ".png"):
-            raise UserError("figures are written as .svg or .png", path)
+        if path.suffix.lower() != ".svg":
+            raise UserError("figures are written as .svg", path)
     reference = read_text(args.ref, "reference")
     outputs = options.read_outputs(args.systems)
     options.warn(check_texts(reference, outputs.values()))

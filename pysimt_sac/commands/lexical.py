@@ -6,39 +6,26 @@ from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.lexical.accuracy import (
-    CORRECT,
-    WRONG,
-    Case,
-    Example,
-    compare_lexical,
-    find_examples,
-    normalise,
-    read_cases,
-)
-from pysimt_sac.evaluation.report.tables import accuracy_table, word_table
-from pysimt_sac.evaluation.scoring.comparison import System, check_names
-from pysimt_sac.evaluation.scoring.texts import (
+from pysimt_sac.evaluation.comparison import System, check_names
+from pysimt_sac.evaluation.lexical import Case, accuracy_table, compare_lexical, normalise, read_cases, word_table
+from pysimt_sac.evaluation.texts import (
     NamedText,
     check_lengths,
     check_runs,
     empty_lines,
     preprocessing_differences,
     read_text,
-    short_names,
 )
 
 EPILOG = """Each HYP is a system; the first one is the baseline. For several runs per system, give --baseline HYP...
 and --system NAME HYP... as in `pysimt-sac compare`."""
-VERBATIM = {"markdown": "```\n{}\n```", "latex": "\\begin{{verbatim}}\n{}\n\\end{{verbatim}}"}
-MARKS = {CORRECT: "+", WRONG: "-"}
 SUSPICIOUS = 5.0  # no system has such a low LTA on the right test set
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.epilog = EPILOG
-    parser.add_argument("hypotheses", nargs="*", type=Path, metavar="HYP", help="hypothesis file")
+    parser.add_argument("hypotheses", nargs="*", metavar="[NAME=]HYP", help="hypothesis file")
     parser.add_argument(
         "--mlt", required=True, type=Path, metavar="TSV", help="list of ambiguous words, from prepare mlt"
     )
@@ -48,14 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare words as they are, like MLT's own scorer (default: ignore case)",
     )
     options.add_system_arguments(parser, required=False)
-    options.add_numbers(
-        parser,
-        ("--words", 20, "show the N most frequent words; 0: none"),
-        ("--examples", 0, "show N sentences on which systems differ"),
-        smallest=0,
-    )
-    parser.add_argument("--src", type=Path, metavar="FILE", help="source, shown with the examples")
-    parser.add_argument("--ref", type=Path, metavar="FILE", help="reference, shown with the examples")
+    options.add_numbers(parser, ("--words", 20, "show the N most frequent words; 0: none"), smallest=0)
     options.add_resampling_arguments(parser)
     options.add_output_arguments(parser)
 
@@ -64,57 +44,35 @@ def run(args: argparse.Namespace) -> int:
     """Label all cases in all hypotheses."""
     cases = read_cases(args.mlt, args.case_sensitive)
     texts = read_hypotheses(args)
-    context = {name: read_text(path, name) for name, path in (("source", args.src), ("reference", args.ref)) if path}
-    check(args.mlt, cases, texts, list(context.values()))
+    check(args.mlt, cases, texts)
     systems = [System(name, tuple(text.lines for text in runs)) for name, runs in texts]
     comparison = compare_lexical(cases, systems, options.chosen_resampling(args))
     lowest = min(system.all.lta for system in comparison.systems)
     if lowest < SUSPICIOUS:
         options.warn([f"an LTA of {lowest:.1f}: does {args.mlt} belong to this test set and language?"])
-    examples = find_examples(cases, systems, args.examples, args.seed)
     tables = [accuracy_table(comparison)]
     if args.words > 0:
         tables.append(word_table(comparison, args.words))
-    shown = "\n\n".join(show_example(example, context) for example in examples)
-    appendix = VERBATIM.get(args.format, "{}").format(shown) if shown else ""
-    return options.show(args, {"comparison": comparison, "examples": examples}, tables, appendix)
+    return options.show(args, {"comparison": comparison}, tables)
 
 
 def read_hypotheses(args: argparse.Namespace) -> list[tuple[str, tuple[NamedText, ...]]]:
     """Read the hypotheses of all systems, the baseline first."""
-    systems = [(name, [Path(file) for file in files]) for name, files in options.given_systems(args)]
-    systems += [(name, [path]) for name, path in zip(short_names(args.hypotheses), args.hypotheses, strict=True)]
+    systems = [(name, tuple(map(read_text, map(Path, files)))) for name, files in options.given_systems(args)]
+    systems += [(name, (text,)) for name, text in options.read_outputs(args.hypotheses).items()]
     if not systems:
         raise UserError("no hypotheses are given", hint="pysimt-sac lexical --mlt TSV HYP...")
     check_names([name for name, _ in systems])
-    return [(name, tuple(map(read_text, files))) for name, files in systems]
+    return systems
 
 
-def check(
-    mlt: Path, cases: Sequence[Case], systems: Sequence[tuple[str, tuple[NamedText, ...]]], context: Sequence[NamedText]
-) -> None:
+def check(mlt: Path, cases: Sequence[Case], systems: Sequence[tuple[str, tuple[NamedText, ...]]]) -> None:
     """Check that all texts have the same length and the same preprocessing as the list."""
     texts = [text for _, runs in systems for text in runs]
-    for text in [*texts, *context]:
-        check_lengths(text.name, text.lines, texts[0].name, texts[0].lines)
     forms = NamedText(str(mlt), tuple(form for case in cases for form in (*case.correct, *case.wrong_forms())))
     for text in texts:
+        check_lengths(text.name, text.lines, texts[0].name, texts[0].lines)
         normalised = NamedText(text.name, tuple(normalise(line, cases[0].case_sensitive) for line in text.lines))
         options.warn([*empty_lines(text, "hypothesis"), *preprocessing_differences(forms, normalised)])
     for name, runs in systems:
         options.warn(check_runs(name, runs))
-
-
-def show_example(example: Example, context: dict[str, NamedText]) -> str:
-    """Format a case with source, reference and hypotheses, which are marked + (correct), - (wrong) or blank."""
-    case = example.case
-    others = ", ".join(case.wrong_forms()[:6]) or "none"
-    rare = ", rare" if case.rare else ""
-    lines = [f"line {case.line}: {case.word} -> {' or '.join(case.correct)}{rare} (other translations: {others})"]
-    width = max(map(len, [*context, *example.outputs]))
-    lines += [f"    {name.ljust(width)}  {text.lines[case.line]}" for name, text in context.items()]
-    lines += [
-        f"  {MARKS.get(example.labels[name], ' ')} {name.ljust(width)}  {output}"
-        for name, output in example.outputs.items()
-    ]
-    return "\n".join(lines)

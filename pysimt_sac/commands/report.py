@@ -1,14 +1,13 @@
 """`pysimt-sac report`: write one HTML page with all analyses of some runs."""
 
 import argparse
-import importlib.util
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, make_folder
-from pysimt_sac.evaluation.report.data import ReportData, analyse
-from pysimt_sac.evaluation.report.figure_files import save_figure
+from pysimt_sac.evaluation.report.data import analyse
+from pysimt_sac.evaluation.report.figures import save_figure
 from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
 from pysimt_sac.evaluation.report.page import TITLE, render_page
 
@@ -25,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="[NAME=]RUN", help="run folder")
     parser.add_argument("--out", required=True, type=Path, metavar="HTML", help="page to write")
     parser.add_argument("--title", default=TITLE, help="title of the page (default: %(default)s)")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="also write the figures as SVG and PNG files")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="also write the figures as SVG files")
     parser.add_argument("--search", default="", metavar="NAME", help="translations to use: gs, beam6, ...")
     files = parser.add_argument_group("files instead of those of the runs")
     files.add_argument(
@@ -59,7 +58,10 @@ def run(args: argparse.Namespace) -> int:
     with atomic_write(args.out) as stream:
         stream.write(render_page(data, args.title))
     if args.figures:
-        save_figures(data, args.figures)
+        make_folder(args.figures)
+        for figure in data.figures():
+            save_figure(figure, args.figures / f"{figure.file}.svg")
+        options.note([f"{len(data.figures())} figures written to {args.figures}"])
     print(f"written to {args.out}")
     return 0
 
@@ -94,15 +96,3 @@ def by_split(words: list[str], option: str) -> dict[str, Path]:
             raise UserError(f"{word!r} is not of the form SPLIT=FILE", option)
         files[split] = Path(file)
     return files
-
-
-def save_figures(data: ReportData, folder: Path) -> None:
-    """Write all figures of the page as files."""
-    make_folder(folder)
-    endings = ["svg", "png"] if importlib.util.find_spec("matplotlib") else ["svg"]
-    if "png" not in endings:
-        options.note(["no PNG files: matplotlib is not installed"])
-    for named in data.figures():
-        for ending in endings:
-            save_figure(named.figure, folder / f"{named.file}.{ending}")
-    options.note([f"{len(data.figures())} figures written to {folder}"])

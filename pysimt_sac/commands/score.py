@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
-from pysimt_sac.evaluation.report.layout import Table, best_cells
-from pysimt_sac.evaluation.scoring.scores import TextScores, score_texts
-from pysimt_sac.evaluation.scoring.texts import check_texts, read_text, short_names
+from pysimt_sac.evaluation.scores import TextScores, score_texts
+from pysimt_sac.evaluation.tables import Table, best_cells
+from pysimt_sac.evaluation.texts import check_texts, read_text, short_names
 
 EPILOG = """Hypotheses and reference must be tokenised in the same way, without BPE, one sentence per line. For
 significance tests, use `pysimt-sac compare`."""

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from importlib import resources
 
-from pysimt_sac.evaluation.report.layout import Table, best_cells
-from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
+from pysimt_sac.evaluation.significance import SIGNIFICANT
+from pysimt_sac.evaluation.tables import Table, best_cells
 from pysimt_sac.reproduce.results import ABSENT, Results
 from pysimt_sac.reproduce.scoring import ALL, AMBIGUOUS, CASES, RARE
 

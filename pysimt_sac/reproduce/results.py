@@ -17,7 +17,7 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, read_lines
 from pysimt_sac.corpora.record import versions
 from pysimt_sac.evaluation.report.run_folder import read_curves
-from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
+from pysimt_sac.evaluation.significance import SIGNIFICANT
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.scoring import ALL, CASES, POOLED, RARE, Scoring

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pysimt_sac import __version__
-from pysimt_sac.evaluation.scoring.scores import MetricChoice, choose_metrics
+from pysimt_sac.evaluation.scores import MetricChoice, choose_metrics
 from pysimt_sac.reproduce.corpus import Corpus
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.step_records import Step, digest

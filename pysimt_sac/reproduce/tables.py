@@ -2,8 +2,8 @@
 
 import statistics
 
-from pysimt_sac.evaluation.report.layout import Table, as_markdown
-from pysimt_sac.evaluation.scoring.significance import SIGNIFICANT
+from pysimt_sac.evaluation.significance import SIGNIFICANT
+from pysimt_sac.evaluation.tables import Table, as_markdown
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.paper import PARTS, SETS, STEMS, filled_tables, paper_tables
 from pysimt_sac.reproduce.results import ABSENT, Json, Results, Score, spread

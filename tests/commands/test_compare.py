@@ -54,14 +54,6 @@ def test_json_is_reproducible_and_complete(outputs, capsys):
     assert comparison["resampling"] == {"shuffles": 200, "bootstrap": 50, "seed": 1, "shuffling": "paired"}
 
 
-@pytest.mark.parametrize(
-    ("style", "sign"), [("markdown", "| metric | system |"), ("latex", r"\begin{tabular}{llrrrrrrrrr}")]
-)
-def test_other_formats(outputs, capsys, style, sign):
-    assert run("--system", "new", "new.1", "--format", style) == 0
-    assert sign in capsys.readouterr().out
-
-
 def test_sentences_with_unknown_words_are_left_out_for_all(outputs, write, capsys):
     write("unk.1", {"hut": "<unk>"})
     assert run("--system", "unk", "unk.1", "--no-unk") == 0
@@ -76,51 +68,33 @@ def two_sets(write, folder):
         write(f"new.{name}", {"eis": "brot"}, lines=30 if name == "x" else 8)
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        ["--sets", "x", "y", "--ref", "ref.{set}.de", "--baseline", "base.{set}", "--system", "new", "new.{set}"],
-        ["--ref", "ref.x.de", "ref.y.de", "--baseline", "base.x,base.y", "--system", "new", "new.x,new.y"],
-    ],
-)
-def test_test_sets_apart_and_pooled(two_sets, capsys, files):
-    assert main_sac(["compare", *files, *QUICK, "--format", "json"]) == 0
+SETS = ["--ref", "ref.{set}.de", "--baseline", "base.{set}", "--system", "new", "new.{set}", "--sets", "x"]
+
+
+def test_test_sets_apart_and_pooled(two_sets, capsys):
+    assert main_sac(["compare", *SETS, "y", *QUICK, "--format", "json"]) == 0
     apart = json.loads(capsys.readouterr().out)["comparisons"]
     assert [part["sentences"] for part in apart] == [30, 8]
-    assert main_sac(["compare", *files, *QUICK, "--format", "json", "--pool"]) == 0
+    assert main_sac(["compare", *SETS, "y", *QUICK, "--format", "json", "--pool"]) == 0
     (pooled,) = json.loads(capsys.readouterr().out)["comparisons"]
-    assert pooled["sentences"] == 38
-    assert " + " in pooled["test_set"]
+    assert (pooled["sentences"], pooled["test_set"]) == (38, "x + y")
     scores = [part["metrics"][0]["systems"][1]["average"] for part in (*apart, pooled)]
     assert min(scores[:2]) < scores[2] < max(scores[:2])
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        (
-            ["--sets", "x", "x", "--ref", "ref.{set}.de", "--baseline", "base.{set}", "--system", "new", "new.{set}"],
-            "--sets: 'x' is given twice (give each test set once)",
-        ),
-        (
-            ["--ref", "ref.x.de", "./ref.x.de", "--baseline", "base.x,base.x", "--system", "new", "new.x,new.x"],
-            "--ref: './ref.x.de' is given twice (give each test set once)",
-        ),
-    ],
-)
-def test_a_test_set_counts_once(two_sets, capsys, files, message):
-    assert main_sac(["compare", *files, *QUICK, "--pool"]) == 2
-    assert message in capsys.readouterr().err
+def test_a_test_set_counts_once(two_sets, capsys):
+    assert main_sac(["compare", *SETS, "x", *QUICK, "--pool"]) == 2
+    assert "--sets: 'x' is given twice (give each test set once)" in capsys.readouterr().err
 
 
-def test_references_of_the_same_file_name_are_told_apart(two_sets, folder, capsys):
-    for name in ("x", "y"):
-        (folder / name).mkdir()
-        (folder / f"ref.{name}.de").rename(folder / name / "t.de")
-    files = ["--ref", "x/t.de", "y/t.de", "--baseline", "base.x,base.y", "--system", "new", "new.x,new.y"]
-    assert main_sac(["compare", *files, *QUICK, "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)["comparisons"]
-    assert [part["test_set"] for part in found] == ["x/t.de", "y/t.de"]
+def test_only_sentences_with_ambiguous_words_can_be_compared(two_sets, folder, capsys):
+    for name, lines in (("x", (3, 9, 9)), ("y", (2,)), ("long", (30,))):
+        rows = [f"hat\thut\thut:1\t{line}\t0" for line in lines]
+        (folder / f"{name}.tsv").write_text("\n".join(["word\tcorrect\tcandidates\tline\trare", *rows]) + "\n")
+    assert main_sac(["compare", *SETS, "y", *QUICK, "--mlt", "{set}.tsv", "--format", "json"]) == 0
+    assert [part["sentences"] for part in json.loads(capsys.readouterr().out)["comparisons"]] == [2, 1]
+    assert main_sac(["compare", *SETS, *QUICK, "--mlt", "long.tsv"]) == 2
+    assert "long.tsv: goes beyond the 30 lines of x" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -138,12 +112,6 @@ def test_misuse_is_one_line_and_status_2(outputs, write, capsys, arguments, mess
     write("short", lines=4)
     assert run(*arguments) == 2
     assert message in capsys.readouterr().err
-
-
-def test_references_and_runs_must_be_as_many(two_sets, capsys):
-    arguments = ["--ref", "ref.x.de", "ref.y.de", "--baseline", "base.x", "--system", "new", "new.x,new.y"]
-    assert main_sac(["compare", *arguments]) == 2
-    assert "base.x: has 1 files for 2 references" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("style", ["text", "markdown", "latex"])

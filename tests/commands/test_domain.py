@@ -22,14 +22,7 @@ def test_table_and_json(write, folder, capsys):
     assert near["perplexity"] < far["perplexity"]
 
 
-def test_a_neural_model_on_request(write, folder, capsys):
-    write("near.de")
-    assert main_sac(["domain", "--train", "ref.de", "near.de", "--neural", "--size", "4", "--epochs", "1"]) == 0
-    shown = capsys.readouterr().out
-    assert "neural: GRU of size 4, seed 1" in shown
-
-
-def test_mistakes(folder, capsys):
+def test_mistakes_are_one_line_and_status_2(folder, capsys):
     (folder / "empty").write_text("\n")
     assert main_sac(["domain", "--train", "empty", "ref.de"]) == 2
     assert "empty: this training text is empty" in capsys.readouterr().err

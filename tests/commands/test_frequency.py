@@ -23,7 +23,7 @@ def test_table_json_and_plots(write, folder, capsys):
     assert new["type_token_ratio"] == new["types"] / new["words"]
 
 
-def test_mistakes(write, folder, capsys):
+def test_mistakes_are_one_line_and_status_2(write, folder, capsys):
     write("base.out", {"mann": "junge"})
     (folder / "empty").write_text("\n\n")
     (folder / "other").write_text("quite another language\n")
@@ -32,7 +32,7 @@ def test_mistakes(write, folder, capsys):
         (["--train", "empty", "base.out"], "empty: this training text is empty"),
         (["--train", "none", "base.out"], "none: no such training text file"),
         (["--train", "ref.de", "base.out", "base.out"], "two systems are called 'base.out'"),
-        (["--train", "ref.de", "base.out", "--plot", "f.pdf"], "f.pdf: figures are written as .svg or .png"),
+        (["--train", "ref.de", "base.out", "--plot", "f.pdf"], "f.pdf: figures are written as .svg"),
     ):
         assert main_sac(["frequency", "--ref", "ref.de", *arguments]) == 2
         assert message in capsys.readouterr().err

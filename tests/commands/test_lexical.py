@@ -24,29 +24,25 @@ def words(folder, write):
     write("bad.out", {"hut": "mütze", "ball": "ding", "hunde": "rüden"})
 
 
-def test_all_and_rare_cases_words_and_examples(words, capsys):
-    arguments = ["--mlt", "words.tsv", "bad.out", "good.out", "--examples", "2", "--ref", "ref.de"]
-    assert main_sac(["lexical", *arguments, *QUICK]) == 0
+def test_all_and_rare_cases_and_words(words, capsys):
+    assert main_sac(["lexical", "--mlt", "words.tsv", "bad.out", "good.out", *QUICK]) == 0
     shown = capsys.readouterr()
     lines = [line.split() for line in shown.out.splitlines()]
     assert lines[2][:7] == ["all", "bad.out", "1", "4", "25.00", "-25.00", "-50.00"]
     assert lines[3][:6] == ["good.out", "1", "4", "100.00", "100.00", "100.00"]
     assert lines[5][:7] == ["rare", "bad.out", "1", "1", "0.00", "-100.00", "-100.00"]
     assert "4 of 4 words" in shown.out
-    assert shown.out.count("  + good.out   ") == 2
-    assert "    reference  " in shown.out
     assert shown.err == ""
 
 
 def test_systems_with_several_runs_as_json(words, write, capsys):
-    arguments = ["--baseline", "bad.out", "--system", "mixed", "good.out", "bad.out", "--examples", "1"]
+    arguments = ["--baseline", "bad.out", "--system", "mixed", "good.out", "bad.out"]
     assert main_sac(["lexical", "--mlt", "words.tsv", *arguments, *QUICK, "--format", "json"]) == 0
     result = json.loads(capsys.readouterr().out)
     mixed = result["comparison"]["systems"][1]
     assert (mixed["system"], mixed["runs"], mixed["all"]["lta"]) == ("mixed", 2, 62.5)
     assert mixed["words"]["hat"]["ali"] == 0
     assert result["comparison"]["all"][0]["systems"][1]["against_baseline"]["difference"] == 37.5
-    assert len(result["examples"]) == 1
 
 
 def test_without_rare_cases_there_is_a_dash(words, folder, capsys):
@@ -82,7 +78,6 @@ def test_case_is_ignored_unless_asked_for(words, write, folder, capsys):
         (["good.out", "short.out"], "short.out: has 9 lines, but good.out has 30"),
         (["good.out", "good.out"], "two systems are called 'good.out'"),
         (["--system", "x"], "--system: 'x' has no hypotheses"),
-        (["good.out", "--src", "short.out"], "short.out: has 9 lines"),
         (["tiny.out"], "goes to line 6"),
         (["good.out", "--mlt", "ref.de"], "ref.de: the first line lacks the column 'word'"),
     ],
@@ -94,7 +89,7 @@ def test_misuse_is_one_line_and_status_2(words, write, capsys, arguments, messag
     assert message in capsys.readouterr().err
 
 
-def test_bpe_and_a_foreign_list_are_warnings(words, write, folder, capsys):
+def test_bpe_and_a_list_of_another_language_are_warnings(words, write, folder, capsys):
     write("bpe.out", {"hut": "hu@@ t"})
     assert main_sac(["lexical", "--mlt", "words.tsv", "bpe.out", *QUICK]) == 0
     assert "warning: bpe.out: 5 lines have BPE units" in capsys.readouterr().err

@@ -33,7 +33,7 @@ def page_data(path):
     return json.loads(text.split('id="data">')[1].split("</script>")[0])
 
 
-def test_one_line_is_enough(run, toy, tmp_path, capsys):
+def test_a_run_folder_is_all_that_a_report_needs(run, toy, tmp_path, capsys):
     found = read_run(run)
     assert set(found.splits) == {"train", "val", "test"}
     assert (found.splits["test"].source, found.splits["test"].target) == (toy.test_src, toy.test_trg)
@@ -55,7 +55,7 @@ def test_one_line_is_enough(run, toy, tmp_path, capsys):
     ElementTree.parse(tmp_path / "figures" / "frequency-test.svg")
 
 
-def test_sides_may_have_other_names(toy):
+def test_the_sides_of_the_direction_may_have_other_names(toy):
     text = toy.config.read_text().replace("trg:Text", "de:Text").replace("'trg':", "'de':").replace("trg:", "de:")
     toy.config.write_text(text)
     command("train", "-C", str(toy.config), "train.max_iterations:1")
@@ -81,24 +81,17 @@ def test_a_run_whose_data_has_moved(run, toy, tmp_path, capsys):
     assert 'id="frequency"' in page.read_text(encoding="utf-8")  # the training text has been found, too
 
 
-def test_a_training_text_gets_the_run_s_filters(tmp_path):
+@pytest.mark.parametrize("joiner", ["de-spm", "de-segment", "c2w"])
+def test_a_given_training_text_gets_the_filters_of_the_run_but_its_words_are_not_joined(tmp_path, joiner):
     """Its words are compared with those of filtered hypotheses."""
     text = tmp_path / "train.de"
-    text.write_text("ein t @-@ shirt\n")
-    run = RunFolder(tmp_path, {}, FilterChain(["de-hyphen"]), {}, {})
-    assert training_words(ReportRequest(training=text), run, []) == {"ein": 1, "t-shirt": 1}
-
-
-def test_words_of_a_given_training_text_are_not_joined_as_if_they_were_pieces(tmp_path):
-    text = tmp_path / "train.de"
     text.write_text("ein mann geht\nein t @-@ shirt\n")
-    for joiner in ("de-spm", "de-segment", "c2w"):
-        run = RunFolder(tmp_path, {}, FilterChain([joiner, "de-hyphen"]), {}, {})
-        expected = {"ein": 2, "mann": 1, "geht": 1, "t-shirt": 1}
-        assert training_words(ReportRequest(training=text), run, []) == expected
+    run = RunFolder(tmp_path, {}, FilterChain([joiner, "de-hyphen"]), {}, {})
+    expected = {"ein": 2, "mann": 1, "geht": 1, "t-shirt": 1}
+    assert training_words(ReportRequest(training=text), run, []) == expected
 
 
-def test_the_run_s_own_training_text_is_joined(tmp_path):
+def test_the_pieces_of_the_training_text_of_the_run_are_joined(tmp_path):
     text = tmp_path / "train.de"
     text.write_text("▁ein ▁ma nn\n")
     run = RunFolder(tmp_path, {"train": SplitFiles(text, text)}, FilterChain(["de-spm"]), {}, {})
@@ -116,29 +109,6 @@ def test_a_training_text_of_another_language_is_a_warning(write, folder, capsys)
     assert "are not in the training text" not in capsys.readouterr().err
 
 
-def test_outputs_without_runs(write, folder, capsys):
-    write("base.out", {"mann": "junge", "hut": "mütze"})
-    write("new.out", {"mann": "junge"})
-    write("src.en")
-    arguments = ["report", "--hyp", "base:x=base.out", "--hyp", "new:x=new.out", "--src", "x=src.en"]
-    assert main_sac([*arguments, "--ref", "x=ref.de", "--train", "ref.de", "--out", "r.html", *QUICK]) == 0
-    (one,) = page_data(folder / "r.html")["sets"]
-    assert one["systems"] == ["base", "new"]
-    assert one["scores"][1][0] > one["scores"][0][0]
-
-
-def test_a_copy_of_the_baseline_is_called_identical(write, folder):
-    write("base.out", {"mann": "junge"})
-    write("copy.out", {"mann": "junge"})
-    write("src.en")
-    (folder / "words.tsv").write_text("word\tcorrect\tcandidates\tline\trare\nhat\thut\thut:1\t0\t0\n")
-    arguments = ["report", "--hyp", "base:x=base.out", "--hyp", "copy:x=copy.out", "--src", "x=src.en"]
-    assert main_sac([*arguments, "--ref", "x=ref.de", "--mlt", "x=words.tsv", "--out", "r.html", *QUICK]) == 0
-    page = (folder / "r.html").read_text(encoding="utf-8")
-    assert page.count(">identical to base</td>") == 4  # BLEU, chrF, LTA, ALI
-    assert "1.0000" not in page
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -150,7 +120,7 @@ def test_a_copy_of_the_baseline_is_called_identical(write, folder):
         (["--hyp", "a:x=none", "--src", "x=ref.de", "--ref", "x=ref.de"], "none: no such hypothesis file"),
     ],
 )
-def test_mistakes(write, folder, capsys, arguments, message):
+def test_mistakes_are_one_line_and_status_2(write, folder, capsys, arguments, message):
     write("base.out", {"mann": "junge"})
     assert main_sac(["report", *arguments, "--out", "r.html", *QUICK]) == 2
     shown = capsys.readouterr().err

@@ -112,7 +112,7 @@ def test_how_configurations_differ(made):
     assert "train.batch_size" not in shown + folded  # the same in both
     assert "model.reward_scale" not in shown
     assert "model.reward_scale" in folded
-    assert str(made.actor.parent) not in made.text  # where somebody keeps the runs is nobody's business
+    assert str(made.actor.parent) not in made.text  # local folders stay private
 
 
 def test_warnings_of_the_log(made):

@@ -1,9 +1,9 @@
 """The arithmetic of several processes, by hand: what is whose, where rows are, and what shares add up to."""
 
 import torch
+from pysimt_sac.core.statistics import combine, explained_variance_of, largest_of, mean_of, share_of, spread_of
 
 from pysimt_sac.core.distributed import World, world
-from pysimt_sac.core.statistics import combine, explained_variance_of, largest_of, mean_of, share_of, spread_of
 from pysimt_sac.rl.losses import explained_variance
 from pysimt_sac.rl.replay import Branches, Choices, Experience, join_shards, local_shard
 from tests.distributed.processes import call

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pysimt_sac.evaluation.report.layout import render
+from pysimt_sac.evaluation.tables import render
 from pysimt_sac.reproduce.paper import filled_tables, number_in, paper_tables
 from tests.reproduce.sample import TEST, sample_results, score
 

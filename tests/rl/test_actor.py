@@ -9,8 +9,7 @@ from pysimt_sac.network import output
 from pysimt_sac.rl.collector import mean_state
 from pysimt_sac.rl.policy import policy_at_steps
 from pysimt_sac.rl.replay import Experience
-from pysimt_sac.rl.rollout import repeat_encoded, select_encoded
-from pysimt_sac.rl.rollout import roll_out
+from pysimt_sac.rl.rollout import repeat_encoded, roll_out, select_encoded
 from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import engine_actor, protocol_actor, rollout
 

@@ -12,8 +12,7 @@ from pysimt_sac.hosts.engine.decoding.greedy import greedy_search
 from pysimt_sac.hosts.engine.nmt import real_positions
 from pysimt_sac.hosts.pysimt.stepper import PysimtStepper
 from pysimt_sac.network.stepper import RecurrentStepper
-from pysimt_sac.rl.rollout import select_encoded
-from pysimt_sac.rl.rollout import Trace, repeat_batch, roll_out, step_limits
+from pysimt_sac.rl.rollout import Trace, repeat_batch, roll_out, select_encoded, step_limits
 from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import ACTORS, ProtocolDecoder, engine_actor, rollout
 

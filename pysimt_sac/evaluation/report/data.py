@@ -6,35 +6,37 @@ from typing import Any
 
 import numpy as np
 
-from pysimt_sac.evaluation.lexical.accuracy import LexicalComparison, compare_lexical, label_case
-from pysimt_sac.evaluation.lexical.frequency import (
+from pysimt_sac.evaluation.comparison import Comparison, System, compare_systems
+from pysimt_sac.evaluation.frequency import (
     PERCENTILES,
     REFERENCE,
     FrequencyAnalysis,
     SentenceGroup,
     analyse_frequency,
 )
+from pysimt_sac.evaluation.lexical import LexicalComparison, compare_lexical, label_case
+from pysimt_sac.evaluation.metrics import CorpusMetric, sentence_scores
 from pysimt_sac.evaluation.report.curves import curve_figures
-from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, NamedFigure, Series, file_name, system_style
+from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, Series, file_name, system_style
 from pysimt_sac.evaluation.report.input import ReportInput, ReportSet
 from pysimt_sac.evaluation.report.provenance import Provenance, find_provenance
-from pysimt_sac.evaluation.scoring.comparison import Comparison, System, compare_systems
-from pysimt_sac.evaluation.scoring.metrics import CorpusMetric
-from pysimt_sac.evaluation.scoring.sentences import sentence_scores
-from pysimt_sac.evaluation.scoring.significance import Resampling
+from pysimt_sac.evaluation.significance import Resampling
 
 
 @dataclass(frozen=True)
 class SetReport:
     """The analyses of one test set; `browser` is the data of the browser of translations."""
 
-    name: str
-    sentences: int
     comparison: Comparison
     lexical: LexicalComparison | None
     frequency: FrequencyAnalysis | None
-    figures: tuple[NamedFigure, ...]
+    figures: tuple[Figure, ...]
     browser: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the test set."""
+        return self.comparison.test_set
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class ReportData:
     runs: tuple[int, ...]
     measure: str
     sets: tuple[SetReport, ...]
-    curves: tuple[NamedFigure, ...]
+    curves: tuple[Figure, ...]
     provenance: Provenance | None = None
 
     def is_identical(self, number: int) -> bool:
@@ -59,7 +61,7 @@ class ReportData:
         ]
         return number > 0 and bool(found) and all(against and against.identical for against in found)
 
-    def figures(self) -> list[NamedFigure]:
+    def figures(self) -> list[Figure]:
         """Return all figures of the report."""
         return [*self.curves, *(figure for test_set in self.sets for figure in test_set.figures)]
 
@@ -88,18 +90,19 @@ def analyse_set(
     references = test_set.reference.lines
     comparison = compare_systems(references, systems[0], systems[1:], metrics, resampling, test_set=test_set.name)
     lexical = compare_lexical(test_set.cases, systems, resampling) if test_set.cases else None
-    frequency, figures = None, []
+    frequency = None
+    figures: list[Figure] = []
     if given.training:
         names = [system.name for system in given.systems]
         first_runs = [(system.name, system.runs[0]) for system in systems]
         frequency = analyse_frequency(given.training, references, first_runs, measure=measure)
-        for number, group in enumerate(frequency.groups()):
-            file = f"frequency-{file_name(test_set.name)}{f'-{number}' if number else ''}"
-            caption = group.title[0].upper() + group.title[1:]
-            figures.append(NamedFigure("frequency", file, frequency_figure(frequency, group, names), caption))
+        figures = [
+            frequency_figure(
+                frequency, group, names, f"frequency-{file_name(test_set.name)}" + f"-{number}" * (number > 0)
+            )
+            for number, group in enumerate(frequency.groups())
+        ]
     return SetReport(
-        name=test_set.name,
-        sentences=len(references),
         comparison=comparison,
         lexical=lexical,
         frequency=frequency,
@@ -134,14 +137,15 @@ def browser_data(test_set: ReportSet, systems: Sequence[System], measure: str) -
     }
 
 
-def frequency_figure(analysis: FrequencyAnalysis, group: SentenceGroup, systems: Sequence[str] = ()) -> Figure:
+def frequency_figure(
+    analysis: FrequencyAnalysis, group: SentenceGroup, systems: Sequence[str] = (), file: str = ""
+) -> Figure:
     """Make the paper's figure for one group of sentences.
 
     systems: all systems of the report, so that each has the same style in all figures.
     """
     names = systems or [text.name for text in analysis.all.texts[1:]]
-    styles = {name: system_style(number) for number, name in enumerate(names)}
-    styles[REFERENCE] = REFERENCE_STYLE
+    styles = {name: system_style(number) for number, name in enumerate(names)} | {REFERENCE: REFERENCE_STYLE}
     return Figure(
         title=f"Training frequency of words: {group.title}",
         x_label="percentile of words",
@@ -152,4 +156,6 @@ def frequency_figure(analysis: FrequencyAnalysis, group: SentenceGroup, systems:
             if text.percentiles
         ),
         log_y=True,
+        caption=group.title[0].upper() + group.title[1:],
+        file=file,
     )

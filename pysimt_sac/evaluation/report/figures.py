@@ -9,15 +9,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+
+from pysimt_sac.core.files import atomic_write
 
 Point = tuple[float, float]
 
 # A palette for colour-blind readers; each colour has its own dash pattern.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#7b5ea7", "#555555", "#a65628")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2", "", "6 2 1 2 1 2")
-STYLES = len(COLOURS)
 REFERENCE_STYLE = 6  # grey, never used for systems
-SYSTEM_STYLES = tuple(style for style in range(STYLES) if style != REFERENCE_STYLE)
+SYSTEM_STYLES = tuple(style for style in range(len(COLOURS)) if style != REFERENCE_STYLE)
 WIDTH, HEIGHT = 460.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 12.0, 44.0
 TICKS = 5
@@ -29,14 +31,15 @@ class Series:
 
     name: str
     points: tuple[Point, ...]
-    style: int | None = None
+    style: int
 
 
 @dataclass(frozen=True)
 class Figure:
     """A line chart. With `log_y`, the y axis is log(1 + y), which includes 0.
 
-    guide: a value to compare with, drawn as a thin line.
+    guide: a value to compare with, drawn as a thin line; section, caption, note: its place and explanation on the page;
+    file: its file name without suffix.
     """
 
     title: str
@@ -45,22 +48,10 @@ class Figure:
     series: tuple[Series, ...]
     log_y: bool = False
     guide: float | None = None
-
-    def style_of(self, number: int) -> int:
-        """Return the style of a line, by default its number."""
-        style = self.series[number].style
-        return (number if style is None else style) % STYLES
-
-
-@dataclass(frozen=True)
-class NamedFigure:
-    """A figure with its section, file name, caption and explanation on the page."""
-
-    section: str
-    file: str
-    figure: Figure
-    caption: str
+    section: str = ""
+    caption: str = ""
     note: str = ""
+    file: str = ""
 
 
 def file_name(name: str) -> str:
@@ -183,9 +174,9 @@ def tag(name: str, text: str = "", **attributes: object) -> str:
 
 def svg(figure: Figure) -> str:
     """Return the figure as an SVG element, to be styled by the page."""
-    drawn = [(figure.style_of(number), finite(line.points)) for number, line in enumerate(figure.series)]
-    x_axis = make_axis([0.0, *(x for _, points in drawn for x, _ in points)], LEFT, WIDTH - RIGHT)
-    heights = [y for _, points in drawn for _, y in points]
+    drawn = [finite(line.points) for line in figure.series]
+    x_axis = make_axis([0.0, *(x for points in drawn for x, _ in points)], LEFT, WIDTH - RIGHT)
+    heights = [y for points in drawn for _, y in points]
     guide = [figure.guide] if figure.guide is not None else []
     y_axis = make_axis([*heights, *guide], HEIGHT - BOTTOM, TOP, figure.log_y, margin=0.04)
     label = html.escape(f"{figure.title}: {', '.join(dict.fromkeys(line.name for line in figure.series))}")
@@ -195,21 +186,23 @@ def svg(figure: Figure) -> str:
         *frame(figure, x_axis, y_axis),
         *(line_across("guide", y_axis.place(value)) for value in guide),
     ]
-    for line, (style, points) in zip(figure.series, drawn, strict=True):
+    for line, points in zip(figure.series, drawn, strict=True):
         # For the tooltip: the values themselves, since coordinates are rounded.
         shown = {"data_name": line.name, "data_values": " ".join(f"{x:.7g},{y:.5g}" for x, y in points)}
         if len(points) == 1:
             (x, y), *_ = points
-            parts.append(tag("circle", class_=f"dot s{style}", cx=x_axis.place(x), cy=y_axis.place(y), r=4, **shown))
+            parts.append(
+                tag("circle", class_=f"dot s{line.style}", cx=x_axis.place(x), cy=y_axis.place(y), r=4, **shown)
+            )
         elif points:
             places = " ".join(f"{x_axis.place(x):.1f},{y_axis.place(y):.1f}" for x, y in points)
-            parts.append(tag("polyline", class_=f"line s{style}", points=places, **shown))
+            parts.append(tag("polyline", class_=f"line s{line.style}", points=places, **shown))
     return "".join([*parts, "</svg>"])
 
 
-def line_across(look: str, place: float) -> str:
+def line_across(css_class: str, place: float) -> str:
     """Return a horizontal line across the whole chart."""
-    return tag("line", class_=look, x1=LEFT, x2=WIDTH - RIGHT, y1=place, y2=place)
+    return tag("line", class_=css_class, x1=LEFT, x2=WIDTH - RIGHT, y1=place, y2=place)
 
 
 def frame(figure: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
@@ -236,3 +229,33 @@ def line_styles() -> str:
         rules.append(f".s{number}{{stroke:{colour}{f';stroke-dasharray:{dash}' if dash else ''}}}")
         rules.append(f".dot.s{number}{{fill:{colour}}}")
     return "\n".join(rules)
+
+
+def standalone_svg(figure: Figure) -> str:
+    """Return an SVG file with title, legend and styles."""
+    style = (
+        "text{font:12px sans-serif;fill:#222}.title{font-weight:bold}.line,.axis{fill:none;stroke-width:1.8}"
+        ".axis{stroke:#444;stroke-width:1}.grid{stroke:#ddd}.guide{stroke:#999;stroke-dasharray:1 2}" + line_styles()
+    )
+    row = 18.0
+    legend_height = row * len(figure.series) + 8
+    total = HEIGHT + 26 + legend_height
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {total:g}" width="{WIDTH * 1.5:g}">',
+        f"<style>{style}</style>",
+        tag("rect", width=WIDTH, height=total, fill="white"),
+        tag("text", figure.title, class_="title", x=8, y=17),
+        f'<svg y="26" width="{WIDTH:g}" height="{HEIGHT:g}">{svg(figure)}</svg>',
+    ]
+    for number, line in enumerate(figure.series):
+        place = 26 + HEIGHT + row * (number + 0.5)
+        css_class = f"line s{line.style}"
+        parts.append(tag("line", class_=css_class, x1=LEFT, x2=LEFT + 30, y1=place, y2=place))
+        parts.append(tag("text", line.name, x=LEFT + 38, y=place + 4))
+    return "".join([*parts, "</svg>\n"])
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as an SVG file."""
+    with atomic_write(path) as stream:
+        stream.write(standalone_svg(figure))

@@ -8,9 +8,9 @@ from pathlib import Path
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import kind_of, stream_lines
 from pysimt_sac.core.filters import FilterChain
-from pysimt_sac.evaluation.lexical.accuracy import Case, read_cases
+from pysimt_sac.evaluation.lexical import Case, read_cases
 from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
-from pysimt_sac.evaluation.scoring.texts import NamedText, check_lengths, check_runs, check_texts, read_text
+from pysimt_sac.evaluation.texts import NamedText, check_lengths, check_runs, check_texts, read_text
 
 PIECE_JOINERS = ("de-spm", "de-segment", "c2w")  # would join the words of a text without subword units
 

@@ -12,18 +12,12 @@ from html import escape
 from importlib import resources
 
 from pysimt_sac.core.version import full_version
-from pysimt_sac.evaluation.lexical.accuracy import LexicalComparison
-from pysimt_sac.evaluation.lexical.frequency import REFERENCE
+from pysimt_sac.evaluation.comparison import COMPARISON_COLUMNS, comparison_table
+from pysimt_sac.evaluation.frequency import REFERENCE, frequency_table
+from pysimt_sac.evaluation.lexical import LexicalComparison, accuracy_table, word_table
 from pysimt_sac.evaluation.report.data import ReportData
-from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, NamedFigure, line_styles, svg, system_style
-from pysimt_sac.evaluation.report.layout import as_html
-from pysimt_sac.evaluation.report.tables import (
-    COMPARISON_COLUMNS,
-    accuracy_table,
-    comparison_table,
-    frequency_table,
-    word_table,
-)
+from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, line_styles, svg, system_style
+from pysimt_sac.evaluation.tables import as_html
 
 TITLE = "Translation report"
 STYLES = ("page.css", "tables.css", "browser.css")
@@ -105,7 +99,7 @@ def safe_json(text: str) -> str:
 def header(data: ReportData, title: str, links: Mapping[str, str]) -> str:
     """Render title, systems and contents."""
     contents = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in links.items())
-    sets = ", ".join(f"{escape(test_set.name)} ({test_set.sentences:,} sentences)" for test_set in data.sets)
+    sets = ", ".join(f"{escape(test_set.name)} ({test_set.comparison.sentences:,} sentences)" for test_set in data.sets)
     return (
         f"<header><h1>{escape(title)}</h1><p>{sets}</p>{legend(data, with_runs=True)}"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav></header>'
@@ -187,8 +181,8 @@ def curves_part(data: ReportData) -> str:
     def blocks(section: str) -> tuple[int, str]:
         figures = [figure for figure in data.curves if figure.section == section]
         inside = "".join(figure_block(figure, last_values=True) for figure in figures)
-        look = "figures pairs" if len(figures) in (2, 4) else "figures"
-        return len(figures), f'<div class="{look}">{inside}</div>'
+        css_class = "figures pairs" if len(figures) in (2, 4) else "figures"
+        return len(figures), f'<div class="{css_class}">{inside}</div>'
 
     found = {title: blocks(section) for section, title in CURVE_SECTIONS.items()}
     parts = [f"<h3>{escape(title)}</h3>{inside}" for title, (number, inside) in found.items() if number]
@@ -223,12 +217,12 @@ def provenance_part(data: ReportData) -> str:
     return "".join(parts)
 
 
-def figure_block(named: NamedFigure, last_values: bool = False) -> str:
+def figure_block(figure: Figure, last_values: bool = False) -> str:
     """Render a figure with its caption, its explanation and, if requested, the last values of its lines."""
-    caption = f"<b>{escape(named.caption)}</b>"
-    if named.note:
-        caption += f'<span class="note">{escape(named.note[0].upper() + named.note[1:])}</span>'
+    caption = f"<b>{escape(figure.caption)}</b>"
+    if figure.note:
+        caption += f'<span class="note">{escape(figure.note[0].upper() + figure.note[1:])}</span>'
     if last_values:
-        lasts = [f"{escape(line.name)} {line.points[-1][1]:.4g}" for line in named.figure.series if line.points]
+        lasts = [f"{escape(line.name)} {line.points[-1][1]:.4g}" for line in figure.series if line.points]
         caption += f'<span class="last">last: {"; ".join(lasts)}</span>'
-    return f"<figure><figcaption>{caption}</figcaption>{svg(named.figure)}</figure>"
+    return f"<figure><figcaption>{caption}</figcaption>{svg(figure)}</figure>"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.evaluation.report.input import ReportSystem
-from pysimt_sac.evaluation.report.layout import Table
 from pysimt_sac.evaluation.report.run_folder import RunFolder
+from pysimt_sac.evaluation.tables import Table
 
 RUN_HEADER = (
     "system", "run", "model", "seed", "starts from", "checkpoint", "at update", "validation", "trained",

@@ -10,19 +10,28 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import read_lines
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.report.figures import Point
-from pysimt_sac.evaluation.report.run_log import RunLog, read_log
 from pysimt_sac.hosts.engine.config.parser import parse_direction
 
-if TYPE_CHECKING:
-    from pysimt_sac.hosts.engine.checkpoint import Checkpoint
-
+STAMP = re.compile(r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d):\d\d (?P<message>.*)")
+WARNING = "Warning: "
 OUTPUT_NAME = re.compile(r"(?P<prefix>.*)\.(?P<split>[^.]+)\.(?P<search>gs|beam\d+)(?P<raw>\.raw)?")
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """The content of a log; times are to the minute, empty if unknown."""
+
+    started: str = ""
+    ended: str = ""
+    seed: str = ""
+    software: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,9 +80,15 @@ def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolde
     """
     if not path.is_dir():
         raise UserError("no such run folder", path, "training writes SAVE_PATH/CONFNAME[-SUFFIX]")
+    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint  # importing torch is slow
+    from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
+
     newest = newest_checkpoint(path)
-    options = load_content(newest).options
-    best = best_checkpoint(path, newest)
+    options = load_checkpoint(newest).options
+    try:
+        best = checkpoint_to_use(path)
+    except UserError:  # a run that was never validated
+        best = newest
     if data is not None:
         options["data"] = moved_data(options, data, path)
     source, target = parse_direction(options["model"].get("direction"), str(newest))
@@ -95,7 +110,7 @@ def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolde
         options=options,
         written=written_keys(path / f"{exp_id}.conf"),
         checkpoint=best.resolve(),
-        history=load_content(best).history,
+        history=load_checkpoint(best).history,
         log=read_log(path / f"{exp_id}.log"),
     )
 
@@ -106,23 +121,6 @@ def newest_checkpoint(folder: Path) -> Path:
     if not found or not found[-1].is_file():
         raise UserError("has no checkpoint", folder, "is it the folder of a trained run?")
     return found[-1]
-
-
-def best_checkpoint(folder: Path, newest: Path) -> Path:
-    """Return the checkpoint that `translate` uses, or the newest if there is no best one."""
-    from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use  # importing torch is slow
-
-    try:
-        return checkpoint_to_use(folder)
-    except UserError:  # a run that was never validated
-        return newest
-
-
-def load_content(path: Path) -> "Checkpoint":
-    """Load a checkpoint."""
-    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-
-    return load_checkpoint(path)
 
 
 def written_keys(path: Path) -> frozenset[str]:
@@ -178,3 +176,20 @@ def find_outputs(folder: Path, search: str = "") -> dict[str, Path]:
             raise UserError(f"has several translations of {split!r}: {names}", folder, "choose with --search or --hyp")
         outputs[split] = candidates[0]
     return outputs
+
+
+def read_log(path: Path) -> RunLog:
+    """Read a log; all fields are empty if there is none."""
+    lines = read_lines(path, "log") if path.is_file() else []
+    entries = [(found["time"], found["message"]) for line in lines if (found := STAMP.fullmatch(line))]
+    seed = software = ""
+    warnings = []
+    for time, message in entries:
+        if message.startswith("Host: "):  # logged at each restart: the last one produced the final weights
+            software = message.removeprefix("Host: ")
+        elif begun := re.fullmatch(r"Run \S+ in .*; seed (\d+)", message):
+            seed = begun[1]
+        elif message.startswith(WARNING):
+            warnings.append(f"{time}: {message.removeprefix(WARNING)}")
+    times = [time for time, _ in entries]
+    return RunLog(min(times, default=""), max(times, default=""), seed, software, tuple(warnings))

@@ -3,55 +3,16 @@
 import random
 from pathlib import Path
 
+from pysimt_sac.evaluation.metrics import BleuMetric, ChrfMetric
 from pysimt_sac.evaluation.report.data import ReportData, analyse
 from pysimt_sac.evaluation.report.input import ReportRequest, gather
-from pysimt_sac.evaluation.scoring.metrics import BleuMetric, ChrfMetric
-from pysimt_sac.evaluation.scoring.significance import Resampling
+from pysimt_sac.evaluation.significance import Resampling
 
 NASTY = '<script>window.harm = 1</script> & "quotes" \'n </script><!-- <b>bold</b> \\u003c ]]>'
 NASTY_NAME = '<i>sys</i> & "co"'
-WORDS = [
-    "ein",
-    "mann",
-    "eine",
-    "frau",
-    "hund",
-    "steht",
-    "im",
-    "park",
-    "mit",
-    "rotem",
-    "ball",
-    "am",
-    "ufer",
-    "bank",
-    "schläft",
-    "und",
-    "liest",
-    "heute",
-    "dort",
-]
-SOURCE_WORDS = [
-    "a",
-    "man",
-    "woman",
-    "dog",
-    "stands",
-    "in",
-    "the",
-    "park",
-    "with",
-    "red",
-    "ball",
-    "on",
-    "shore",
-    "bank",
-    "sleeps",
-    "and",
-    "reads",
-    "today",
-    "there",
-]
+GERMAN = "ein mann eine frau hund steht im park mit rotem ball am ufer bank schläft und liest heute dort"
+ENGLISH = "a man woman dog stands in the park with red ball on shore bank sleeps and reads today there"
+WORDS, SOURCE_WORDS = GERMAN.split(), ENGLISH.split()
 QUICK = Resampling(shuffles=50, bootstrap=20)
 
 

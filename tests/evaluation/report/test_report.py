@@ -7,14 +7,13 @@ from html.parser import HTMLParser
 import pytest
 
 from pysimt_sac.core.errors import UserError
+from pysimt_sac.evaluation.metrics import BleuMetric
 from pysimt_sac.evaluation.report.curves import curve_figures
 from pysimt_sac.evaluation.report.data import analyse
 from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, gather, name_runs
 from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.evaluation.report.provenance import find_provenance
-from pysimt_sac.evaluation.report.run_folder import FilterChain, RunFolder
-from pysimt_sac.evaluation.report.run_log import RunLog
-from pysimt_sac.evaluation.scoring.metrics import BleuMetric
+from pysimt_sac.evaluation.report.run_folder import FilterChain, RunFolder, RunLog
 from tests.evaluation.report.reporting import NASTY, NASTY_NAME, QUICK, make_report, make_request, write
 
 
@@ -122,7 +121,7 @@ def test_without_training_text_and_ambiguous_words_the_rest_is_shown(tmp_path):
     assert data.figures() == []
 
 
-def test_curves_of_one_system_look_alike(tmp_path):
+def test_curves_of_one_system_share_a_style(tmp_path):
     def run(**curves):
         return RunFolder(tmp_path, {}, FilterChain([]), {}, curves)
 
@@ -130,17 +129,16 @@ def test_curves_of_one_system_look_alike(tmp_path):
         ReportSystem("a", (run(val_BLEU=((1, 2.0),)), run(val_BLEU=((1, 3.0),), rl_some_figure=((1, 1.0),)))),
         ReportSystem("b", (run(val_BLEU=((1, 4.0),), lr=((1, 0.1),)),)),
     ]
-    figures = {named.file: named for named in curve_figures(systems)}
+    figures = {figure.file: figure for figure in curve_figures(systems)}
     assert list(figures) == ["curve-val_BLEU", "curve-lr", "curve-rl_some_figure"]
-    assert [named.section for named in figures.values()] == ["validation", "more", "more"]
-    bleu = figures["curve-val_BLEU"].figure
-    assert [line.name for line in bleu.series] == ["a", "a", "b"]
-    assert [bleu.style_of(number) for number in range(3)] == [0, 0, 1]
-    assert figures["curve-rl_some_figure"].figure.style_of(0) == 0
-    assert [named.caption for named in figures.values()] == ["Validation BLEU", "Learning rate", "Some figure"]
+    assert [figure.section for figure in figures.values()] == ["validation", "more", "more"]
+    styles = [(line.name, line.style) for line in figures["curve-val_BLEU"].series]
+    assert styles == [("a", 0), ("a", 0), ("b", 1)]
+    assert figures["curve-rl_some_figure"].series[0].style == 0
+    assert [figure.caption for figure in figures.values()] == ["Validation BLEU", "Learning rate", "Some figure"]
 
 
-def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_others_keep_their_looks(tmp_path):
+def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_others_keep_their_style(tmp_path):
     full = make_request(tmp_path, 20, ["one", "two", "three"])
     outputs = {**full.outputs, ("one", "more"): full.outputs["one", "test"]}
     outputs["three", "more"] = full.outputs["three", "test"]
@@ -150,14 +148,11 @@ def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_other
     assert "more: 'two' has no translation of it" in given.warnings
     test, more = analyse(given, [BleuMetric()], QUICK).sets
     assert more.browser["systems"] == ["one", "three"]
-    looks = [
-        {line.name: named.figure.style_of(number) for number, line in enumerate(named.figure.series)}
-        for named in (test.figures[0], more.figures[0])
-    ]
-    assert looks[1] == {name: style for name, style in looks[0].items() if name != "two"}
+    styles = [{line.name: line.style for line in one.figures[0].series} for one in (test, more)]
+    assert styles[1] == {name: style for name, style in styles[0].items() if name != "two"}
 
 
-def test_runs_whose_folders_have_the_same_last_part_are_told_apart(tmp_path):
+def test_runs_whose_folders_have_the_same_last_part_are_named_by_more_of_their_path(tmp_path):
     logs = {seed: RunLog(software=f"host {seed}", warnings=(f"warning {seed}",)) for seed in ("seed1", "seed2")}
     runs = [RunFolder(tmp_path / seed / "sac", {}, FilterChain([]), {}, {}, log=log) for seed, log in logs.items()]
     found = find_provenance([ReportSystem("SAC", tuple(runs)), ReportSystem("other", (runs[0],))])
@@ -178,7 +173,7 @@ def test_names_of_runs(tmp_path):
         name_runs(["a/x", "b/x"])
 
 
-def test_what_cannot_be_reported(tmp_path):
+def test_missing_input_is_reported(tmp_path):
     with pytest.raises(UserError, match="no runs or hypotheses are given"):
         gather(ReportRequest())
     full = make_request(tmp_path, 20, ["one", "two"])

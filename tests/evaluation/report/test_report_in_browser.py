@@ -39,7 +39,7 @@ def page(browser, address):
 
 @pytest.mark.parametrize("width", [400, 1600])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_quiet_self_contained_and_legible(browser, address, width, dark):
+def test_the_page_has_no_errors_needs_no_other_file_and_is_legible(browser, address, width, dark):
     page = browser.open(address, width=width, dark=dark)
     assert page.errors() == []
     assert page.requests() == [address]
@@ -72,7 +72,7 @@ def contrast(page, selector):
     )
 
 
-def test_text_stays_text(page):
+def test_texts_are_shown_as_text_not_as_html(page):
     third = "document.querySelectorAll('#list li')[2]"
     shown = page.run(f"[...{third}.querySelectorAll('.text')].map(e => e.textContent)")
     assert shown == [NASTY] * 7  # source, reference and five systems
@@ -226,7 +226,7 @@ def test_pages(page):
     assert page.errors() == []
 
 
-def test_by_keyboard(page):
+def test_all_controls_can_be_reached_by_keyboard(page):
     focused = "document.activeElement.id || document.activeElement.className"
     page.press("Tab", 9)
     assert page.run(focused) == "skip"
@@ -243,13 +243,13 @@ def test_by_keyboard(page):
     assert page.run(SHOWN) == list(range(20, 40))
 
 
-def test_what_is_out_of_sight_is_laid_out_when_there_is_time(page):
+def test_sentences_out_of_sight_are_laid_out_when_the_browser_is_idle(page):
     change(page, "query", "a")
     page.run("new Promise(done => requestIdleCallback(done))")
     assert page.run("document.getElementById('list').className") == ""
 
 
-def test_prints(page):
+def test_the_page_can_be_printed(page):
     assert page.pdf().startswith(b"%PDF")
     page.call("Emulation.setEmulatedMedia", media="print")
     assert page.run("getComputedStyle(document.getElementById('controls')).display") == "none"

@@ -25,7 +25,7 @@ def test_translations_are_found_by_name(tmp_path):
     assert find_outputs(tmp_path, "gs")["test"].name == "out.test.gs"
 
 
-def test_several_translations_must_be_told_apart(tmp_path):
+def test_one_of_several_translations_must_be_chosen(tmp_path):
     touch(tmp_path, "out.test.beam6", "out.test.beam12")
     with pytest.raises(UserError, match=r"several translations of 'test': out.test.beam12, out.test.beam6.*--search"):
         find_outputs(tmp_path)
@@ -44,7 +44,7 @@ def test_curves(tmp_path):
         read_curves(tmp_path, "run")
 
 
-def test_what_is_no_run(tmp_path):
+def test_a_folder_without_a_checkpoint_is_rejected(tmp_path):
     with pytest.raises(UserError, match="no such run folder"):
         read_run(tmp_path / "nowhere")
     with pytest.raises(UserError, match="has no checkpoint"):

@@ -9,8 +9,9 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.scoring.metrics import BleuMetric, ChrfMetric, LengthMetric, TerMetric
-from pysimt_sac.evaluation.scoring.scores import MetricScore, by_metric, choose_metrics, score_text
+from pysimt_sac.evaluation import metrics
+from pysimt_sac.evaluation.metrics import BleuMetric, ChrfMetric, LengthMetric, TerMetric, sentence_scores
+from pysimt_sac.evaluation.scores import by_metric, choose_metrics, score_text
 
 PAIRS = [
     (BleuMetric(), lambda: BLEU(tokenize="none", force=True)),
@@ -46,6 +47,38 @@ def test_many_sums_at_once_give_the_scores_of_each(own, sacrebleus, references, 
     assert own.signature == str(metric.get_signature())
 
 
+def test_the_edits_of_equal_hypotheses_are_counted_once(references, output, monkeypatch):
+    counted = []
+    monkeypatch.setattr(metrics, "translation_edit_rate", lambda *pair: counted.append(pair) or (len(counted), 0))
+    metrics.count_edits.cache_clear()
+    first, second = TerMetric().statistics([output(1)[:9], output(1)[:9]], references[:9])
+    assert (first == second).all()
+    TerMetric().statistics([output(1)[:9]], references[:9])  # in another comparison
+    assert len(counted) == 9
+    metrics.count_edits.cache_clear()
+
+
+def test_sentence_bleu_is_sacrebleus_with_one_added(references, output):
+    lines = [*output(1, 0.4)[:50], "", "ein", "unrelated words only"]
+    wanted = [*references[:50], "ein mann .", "ein", "ein mann steht ."]
+    oracle = BLEU(smooth_method="add-k", smooth_value=1, tokenize="none", force=True)
+    expected = [oracle.sentence_score(line, [reference]).score for line, reference in zip(lines, wanted, strict=True)]
+    assert sentence_scores([lines], wanted, "bleu")[0] == pytest.approx(expected)
+    assert expected[-3:] == pytest.approx([0, 100, 0])
+
+
+def test_sentence_chrf_is_sacrebleus(references, output):
+    lines = output(2, 0.4)
+    pairs = zip(lines, references, strict=True)
+    expected = [CHRF().sentence_score(line, [reference]).score for line, reference in pairs]
+    assert sentence_scores([lines, references], references, "chrf")[0] == pytest.approx(expected)
+
+
+def test_unknown_sentence_metrics_are_rejected():
+    with pytest.raises(UserError, match="did you mean 'bleu'"):
+        sentence_scores([["a"]], ["a"], "blue")
+
+
 def test_length_is_words_per_reference_word():
     metric = LengthMetric()
     statistics = metric.statistics([["a b c", "d"], ["a", ""]], ["x y", "z"])
@@ -53,9 +86,8 @@ def test_length_is_words_per_reference_word():
 
 
 def test_a_metric_is_found_by_the_start_of_its_name():
-    parts = [MetricScore(name, 1.0, True, "") for name in ("BLEU", "METEOR (exact stem)")]
-    assert by_metric("meteor", parts) is by_metric("METEOR (exact stem)", parts) is parts[1]
-    assert by_metric("bleu", parts) is parts[0]
+    parts = {"BLEU": 1, "METEOR (exact stem)": 2}
+    assert [by_metric(name, parts) for name in ("meteor", "METEOR (exact stem)", "bleu")] == [2, 2, 1]
     with pytest.raises(UserError, match=r"there is no 'BLUE' \(did you mean 'BLEU'"):
         by_metric("BLUE", parts)
 

@@ -1,14 +1,14 @@
 """Corpus scores of hypotheses, as shown by `pysimt-sac score`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.evaluation.scoring.meteor import MeteorMetric, MeteorUnavailableError
-from pysimt_sac.evaluation.scoring.metrics import (
+from pysimt_sac.evaluation.meteor import MeteorMetric, MeteorUnavailableError
+from pysimt_sac.evaluation.metrics import (
     BleuMetric,
     ChrfMetric,
     CorpusMetric,
@@ -17,8 +17,9 @@ from pysimt_sac.evaluation.scoring.metrics import (
     LengthMetric,
     TerMetric,
 )
-from pysimt_sac.evaluation.scoring.texts import UNKNOWN
+from pysimt_sac.evaluation.texts import UNKNOWN
 
+T = TypeVar("T")
 METRIC_NAMES = ("bleu", "chrf", "ter", "meteor", "length")
 
 
@@ -46,26 +47,15 @@ class TextScores:
 
     def __getitem__(self, metric: str) -> float:
         """Return the score of a metric, ignoring case: `scores["BLEU"]`, `scores["METEOR"]`."""
-        return by_metric(metric, self.scores).value
+        return by_metric(metric, {score.metric: score.value for score in self.scores})
 
 
-class OfMetric(Protocol):
-    """Anything that belongs to one metric."""
-
-    @property
-    def metric(self) -> str:
-        """The name of the metric."""
-
-
-Own = TypeVar("Own", bound=OfMetric)
-
-
-def by_metric(name: str, parts: Sequence[Own]) -> Own:
+def by_metric(name: str, parts: Mapping[str, T]) -> T:
     """Return the part of a metric, ignoring case and what its name has in brackets: METEOR (exact stem)."""
-    for part in parts:
-        if name.lower() in (part.metric.lower(), part.metric.lower().partition(" (")[0]):
+    for metric, part in parts.items():
+        if name.lower() in (metric.lower(), metric.lower().partition(" (")[0]):
             return part
-    raise UserError(f"there is no {name!r}", hint=did_you_mean(name, [part.metric for part in parts]))
+    raise UserError(f"there is no {name!r}", hint=did_you_mean(name, list(parts)))
 
 
 @dataclass(frozen=True)

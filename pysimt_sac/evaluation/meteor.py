@@ -21,7 +21,7 @@ import numpy as np
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import write_lines
-from pysimt_sac.evaluation.scoring.metrics import FloatArray, Hypotheses, ratio
+from pysimt_sac.evaluation.metrics import FloatArray, Hypotheses, ratio
 
 STAGES = 4  # the program always prints statistics of four matching modules
 STATISTICS = 4 + 4 * STAGES + 3

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pysimt_sac.evaluation.scoring.sentences import sentence_scores
-from pysimt_sac.evaluation.scoring.texts import check_lengths
+from pysimt_sac.evaluation.metrics import sentence_scores
+from pysimt_sac.evaluation.tables import Table
+from pysimt_sac.evaluation.texts import check_lengths
 
 PERCENTILES = tuple(range(0, 101))
 RARE = 10  # maximum training count of a rare word
+SHOWN_PERCENTILES = (10, 25, 50, 75, 90)
 REFERENCE = "reference"
 MANY_UNSEEN = 0.3  # a larger share of unseen words in the reference is probably a mistake
 
@@ -128,3 +130,35 @@ def analyse_frequency(
             improved.append(group(title, [texts[0], systems[0], system], kept))
     everything = group("all sentences", texts, range(len(references)))
     return FrequencyAnalysis(training.total(), len(training), rare_limit, measure, everything, tuple(improved))
+
+
+def frequency_table(analysis: FrequencyAnalysis, group: SentenceGroup) -> Table:
+    """Make a table with a row for each text."""
+    notes: tuple[str, ...] = ()
+    if group is analysis.all:
+        notes = (
+            f"rare: seen at most {analysis.rare_limit} times in {analysis.training_words:,} words of training; "
+            "unseen: never; TTR: type-token ratio",
+            "distinct-n: types of n-grams per n-gram; mean, P10, ...: mean and percentiles of training frequencies",
+            f"improved: sentence {analysis.measure.upper()} is higher than the first system's",
+        )
+    return Table(
+        title=f"{group.title} ({group.texts[0].sentences})",
+        header=("text", "words", "types", "TTR", "distinct-2", "distinct-3", "unseen", "rare", "mean",
+                *(f"P{percent}" for percent in SHOWN_PERCENTILES)),
+        rows=tuple(map(frequency_row, group.texts)),
+        notes=notes,
+    )  # fmt: skip
+
+
+def frequency_row(text: WordUse) -> tuple[str, ...]:
+    """Return one text's cells."""
+    return (
+        text.name,
+        str(text.words),
+        str(text.types),
+        *(f"{value:.3f}" for value in (text.type_token_ratio, text.distinct_2, text.distinct_3)),
+        *(f"{100 * value:.2f}%" for value in (text.unseen, text.rare)),
+        f"{text.mean_frequency:.0f}",
+        *(str(text.percentiles[percent]) if text.percentiles else "-" for percent in SHOWN_PERCENTILES),
+    )

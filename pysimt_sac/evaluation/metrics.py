@@ -2,26 +2,29 @@
 
 Statistics are collected once. The score of a resampled test set is then a sum and a formula, which `significance`
 computes for thousands of samples at a time. The last axis of an array holds the statistics. METEOR is in `meteor`.
+Corpus scores are not means of the sentence-level scores at the end of this module.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.lib_ter import translation_edit_rate
 from sacrebleu.metrics.ter import TER
 
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.evaluation.scoring.ter import count_edits
 
 FloatArray = npt.NDArray[np.float64]
 Hypotheses = Sequence[Sequence[str]]  # of several runs on the same test set
 
 NGRAM_ORDER = 4
 CHRF_BETA_SQUARED = CHRF.BETA**2
+MEASURES = ("bleu", "chrf")  # sentence-level metrics
 
 
 class Formula(Protocol):
@@ -85,25 +88,22 @@ class BleuMetric(SacrebleuMetric):
             message = str(error).strip().splitlines()[0]
             raise UserError(f"the tokeniser {self.tokenize!r} cannot be used: {message}", "--tokenize") from error
 
-    def precisions(self, sums: FloatArray) -> FloatArray:
-        """Compute n-gram precisions, n = 1 to 4, with exponential smoothing: the k-th zero becomes 1 / 2^k matches."""
+    def score(self, sums: FloatArray) -> FloatArray:
+        """Compute BLEU with exponential smoothing: the k-th order without matches has 1 / 2^k matches."""
         matches, totals = sums[..., 2 : 2 + NGRAM_ORDER], sums[..., 2 + NGRAM_ORDER :]
         missing = (matches == 0) & (totals > 0)
-        return ratio(np.where(missing, 0.5 ** np.cumsum(missing, axis=-1), matches), totals)
+        smoothed = np.where(missing, 0.5 ** np.cumsum(missing, axis=-1), matches)
+        return np.where(matches.any(axis=-1), combine_bleu(sums, smoothed, totals), 0.0)
 
-    def brevity_penalty(self, sums: FloatArray) -> FloatArray:
-        """Compute the brevity penalty, below 1 for hypotheses shorter than the references."""
-        length, reference_length = sums[..., 0], sums[..., 1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(length < reference_length, np.exp(1 - reference_length / length), 1.0)
 
-    def score(self, sums: FloatArray) -> FloatArray:
-        """Multiply the brevity penalty by the geometric mean of the precisions."""
-        precisions = self.precisions(sums)
-        with np.errstate(divide="ignore"):
-            mean = np.exp(np.log(precisions).mean(axis=-1))
-        any_match = sums[..., 2 : 2 + NGRAM_ORDER].any(axis=-1)
-        return np.where(any_match, 100 * self.brevity_penalty(sums) * mean, 0.0)
+def combine_bleu(sums: FloatArray, matches: FloatArray, totals: FloatArray) -> FloatArray:
+    """Multiply the brevity penalty, below 1 for short hypotheses, by the geometric mean of the precisions."""
+    length, reference_length = sums[..., 0], sums[..., 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        penalty = np.where(length < reference_length, np.exp(1 - reference_length / length), 1.0)
+        mean = np.exp(np.log(ratio(matches, totals)).mean(axis=-1))
+    bleu: FloatArray = 100 * penalty * mean
+    return bleu
 
 
 class ChrfMetric(SacrebleuMetric):
@@ -126,6 +126,13 @@ class ChrfMetric(SacrebleuMetric):
         return 100 * ratio((1 + CHRF_BETA_SQUARED) * precision * recall, weighted)
 
 
+@lru_cache(maxsize=500_000)
+def count_edits(hypothesis: str, reference: str) -> int:
+    """Count the edits of tokenised sentences; cached, because runs share hypotheses and comparisons share systems."""
+    edits: int = translation_edit_rate(hypothesis.split(), reference.split())[0]
+    return edits
+
+
 class TerMetric:
     """Translation edit rate. Statistics: edits and reference words."""
 
@@ -134,19 +141,12 @@ class TerMetric:
     signature = ""
 
     def statistics(self, runs: Hypotheses, references: Sequence[str]) -> FloatArray:
-        """Count edits after sacrebleu's preprocessing; equal hypotheses of several runs are counted once."""
+        """Count edits after sacrebleu's preprocessing."""
         metric = TER(references=[references])
         self.signature = str(metric.get_signature())
-        reference_words = [metric.tokenizer(line.rstrip()).split() for line in references]
-        rows = np.empty((len(runs), len(references), 2))
-        for sentence, reference in enumerate(reference_words):
-            edits: dict[str, int] = {}
-            for run, lines in enumerate(runs):
-                line = lines[sentence]
-                if line not in edits:
-                    edits[line] = count_edits(metric.tokenizer(line.rstrip()).split(), reference)
-                rows[run, sentence] = edits[line], len(reference)
-        return rows
+        tokenised, *outputs = ([metric.tokenizer(line.rstrip()) for line in text] for text in (references, *runs))
+        words = [len(reference.split()) for reference in tokenised]
+        return np.array([list(zip(map(count_edits, run, tokenised), words, strict=True)) for run in outputs], float)
 
     def score(self, sums: FloatArray) -> FloatArray:
         """Compute edits per reference word; 100 for an empty reference with any edits."""
@@ -172,3 +172,19 @@ class LengthMetric:
     def score(self, sums: FloatArray) -> FloatArray:
         """Compute the length ratio."""
         return 100 * ratio(sums[..., 0], sums[..., 1])
+
+
+def sentence_scores(runs: Hypotheses, references: Sequence[str], measure: str = "bleu") -> FloatArray:
+    """Compute sentence-level scores in percent, of shape (runs, sentences).
+
+    Sentence BLEU has `add-k` smoothing with k = 1: 1 is added to the matches and totals of all orders but the first.
+    """
+    match measure:
+        case "bleu":
+            sums = BleuMetric().statistics(runs, references)
+            added = np.array([0.0, 1.0, 1.0, 1.0])
+            return combine_bleu(sums, sums[..., 2 : 2 + NGRAM_ORDER] + added, sums[..., 2 + NGRAM_ORDER :] + added)
+        case "chrf":
+            chrf = ChrfMetric()
+            return chrf.score(chrf.statistics(runs, references))
+    raise UserError(f"no sentence-level metric {measure!r}", hint=did_you_mean(measure, MEASURES))

@@ -1,11 +1,12 @@
-"""An n-gram language model with interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998).
+"""Distance of test sets from a training text: out-of-vocabulary rates, and perplexities of an n-gram language model.
 
-Counts are adjusted: n-grams of the highest order, and those that begin with `<s>`, keep their counts; the count of
-others is the number of distinct words that precede them. Discounts of counts 1, 2 and 3+ are estimated from the numbers
-of n-grams with counts 1 to 4. The discounted mass goes to the next lower order, and from unigrams to the uniform
-distribution over the vocabulary: training words, `</s>` and one `<unk>`. Sentences begin with one `<s>`, which is never
-predicted. An empty line is a sentence, `<s> </s>`. The training text must not contain `<s>`, `</s>` or `<unk>`. These
-are the conventions of KenLM's `lmplz`.
+The model has interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998). Counts are adjusted: n-grams of the
+highest order, and those that begin with `<s>`, keep their counts; the count of others is the number of distinct words
+that precede them. Discounts of counts 1, 2 and 3+ are estimated from the numbers of n-grams with counts 1 to 4. The
+discounted mass goes to the next lower order, and from unigrams to the uniform distribution over the vocabulary:
+training words, `</s>` and one `<unk>`. Sentences begin with one `<s>`, which is never predicted. An empty line is a
+sentence, `<s> </s>`. The training text must not contain `<s>`, `</s>` or `<unk>`. These are the conventions of KenLM's
+`lmplz`. Perplexities of test sets can be compared only under the same language model.
 """
 
 import math
@@ -16,18 +17,62 @@ from dataclasses import dataclass
 from pysimt_sac.core.errors import UserError
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
-NAME = "interpolated modified Kneser-Ney"
+SMOOTHING = "interpolated modified Kneser-Ney"
 FALLBACK = (0.5, 1.0, 1.5)  # discounts where they cannot be estimated, as in KenLM's --discount_fallback
 
 Gram = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Perplexity:
-    """Perplexity of a text, `</s>` included: of all words, and of known words only."""
+class DomainDistance:
+    """Results for one test set; unknown words and types are not in the training text."""
 
-    all: float
-    known: float
+    name: str
+    sentences: int
+    words: int
+    types: int
+    unknown_words: int
+    unknown_types: int
+    perplexity: float
+    perplexity_known: float  # of known words only
+
+    @property
+    def unknown_rate(self) -> float:
+        """Out-of-vocabulary rate of tokens."""
+        return self.unknown_words / self.words if self.words else float("nan")
+
+    @property
+    def unknown_type_rate(self) -> float:
+        """Out-of-vocabulary rate of types."""
+        return self.unknown_types / self.types if self.types else float("nan")
+
+
+@dataclass(frozen=True)
+class DomainAnalysis:
+    """Results for all test sets under the language model of one training text."""
+
+    training_sentences: int
+    training_types: int
+    order: int
+    discounts_estimated: bool
+    sets: tuple[DomainDistance, ...]
+
+
+def domain_distances(
+    training: Sequence[str], test_sets: Sequence[tuple[str, Sequence[str]]], order: int = 3
+) -> DomainAnalysis:
+    """Measure each test set, given with its name."""
+    model = NgramModel(training, order)
+    found = []
+    for name, lines in test_sets:
+        words = [word for line in lines for word in line.split()]
+        unknown = [word for word in words if word not in model.vocabulary]
+        found.append(
+            DomainDistance(
+                name, len(lines), len(words), len(set(words)), len(unknown), len(set(unknown)), *model.perplexity(lines)
+            )
+        )
+    return DomainAnalysis(len(training), len(model.vocabulary) - 1, order, all(model.estimated), tuple(found))
 
 
 @dataclass(frozen=True)
@@ -80,13 +125,11 @@ class NgramModel:
             history = words[max(0, place - self.order + 1) : place]
             yield words[place], math.log(self.probability(words[place], history))
 
-    def perplexity(self, lines: Iterable[str]) -> Perplexity:
-        """Compute the perplexity of a text."""
+    def perplexity(self, lines: Iterable[str]) -> tuple[float, float]:
+        """Compute the perplexity of a text, `</s>` included: of all words, and of known words only."""
         logs = [pair for line in lines for pair in self.sentence_logs(line)]
-        return Perplexity(
-            all=mean_perplexity([log for _, log in logs]),
-            known=mean_perplexity([log for word, log in logs if word in self.vocabulary]),
-        )
+        known = [log for word, log in logs if word in self.vocabulary]
+        return mean_perplexity([log for _, log in logs]), mean_perplexity(known)
 
 
 def mean_perplexity(logs: Sequence[float]) -> float:

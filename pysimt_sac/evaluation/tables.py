@@ -86,9 +86,9 @@ def marked_cells(table: Table, row: int, escape_text: Callable[[str], str], bold
     """Return a row's cells, escaped, and in bold where the table says so, except for stars."""
     cells = []
     for column, cell in enumerate(table.rows[row]):
-        text, stars = split_stars(cell)
-        text = escape_text(text)
-        cells.append((bold.format(text) if (row, column) in table.bold else text) + escape_text(stars))
+        number = cell.rstrip("* ")
+        text, stars = escape_text(number), escape_text(cell[len(number) :].strip())
+        cells.append((bold.format(text) if (row, column) in table.bold else text) + stars)
     return cells
 
 
@@ -159,22 +159,16 @@ def html_cell(table: Table, column: int, cell: str, is_top: bool = False) -> str
     """Render a cell, or the heading of a row or column."""
     is_text, is_wrapped = column < table.left or column in table.words, column in table.words and not is_top
     names = {"left": is_text, "words": is_wrapped, "none": cell in NOTHING}
-    look = " ".join(name for name, applies in names.items() if applies)
-    look = f' class="{look}"' if look else ""
+    css_class = " ".join(name for name, applies in names.items() if applies)
+    css_class = f' class="{css_class}"' if css_class else ""
     if is_top:
-        return f'<th scope="col" role="columnheader"{look}>{cell}</th>'
+        return f'<th scope="col" role="columnheader"{css_class}>{cell}</th>'
     if column == table.left - 1:
-        return f'<th scope="row" role="rowheader"{look}>{cell}</th>'
+        return f'<th scope="row" role="rowheader"{css_class}>{cell}</th>'
     label = f' data-label="{escape(table.header[column])}"' if column >= table.left else ""
     if is_wrapped:
         cell = LONG_WORD.sub(lambda word: re.sub(r"([_/-])", r"\1<wbr>", word[0]), cell)
-    return f'<td role="cell"{look}{label}>{cell}</td>'
-
-
-def split_stars(cell: str) -> tuple[str, str]:
-    """Split the significance stars off the end of a cell."""
-    text = cell.rstrip("* ")
-    return text, cell[len(text) :].strip()
+    return f'<td role="cell"{css_class}{label}>{cell}</td>'
 
 
 def escape_markdown(text: str) -> str:

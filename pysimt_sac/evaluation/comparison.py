@@ -19,12 +19,21 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.scoring.metrics import CorpusMetric, FloatArray, Formula
-from pysimt_sac.evaluation.scoring.scores import by_metric, choose_metrics, collect_statistics
-from pysimt_sac.evaluation.scoring.significance import Resampling, bootstrap_scores, randomisation_p
-from pysimt_sac.evaluation.scoring.texts import check_lengths, without_unknown
+from pysimt_sac.evaluation.metrics import CorpusMetric, FloatArray, Formula
+from pysimt_sac.evaluation.scores import by_metric, choose_metrics, collect_statistics
+from pysimt_sac.evaluation.significance import SIGNIFICANT, Resampling, bootstrap_scores, randomisation_p
+from pysimt_sac.evaluation.tables import Table, best_cells
+from pysimt_sac.evaluation.texts import check_lengths, without_unknown
 
 CONFIDENCE = 95.0
+COMPARISON_HEADER = (
+    "metric", "system", "runs", "average", "s_sel", "s_test", "95% interval", "diff.", "95% of diff.", "p", "won",
+)  # fmt: skip
+COMPARISON_COLUMNS = (
+    "s_sel: bootstrap standard deviation over test sentences; s_test: standard deviation over runs; diff.: system "
+    "minus baseline; p: two-sided, by stratified approximate randomisation; won: pairs of runs that the system wins"
+)
+LENGTH_UNIT = ", % of reference"
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,7 @@ class Comparison:
 
     def __getitem__(self, metric: str) -> MetricComparison:
         """Return the comparison on one metric, ignoring case: `comparison["BLEU"]`."""
-        return by_metric(metric, self.metrics)
+        return by_metric(metric, {part.metric: part for part in self.metrics})
 
 
 def compare_systems(
@@ -223,3 +232,70 @@ def difference_from(
         run_pairs=pairs.size,
         identical=same,
     )
+
+
+def p_cell(p: float) -> str:
+    """Format a p-value, with a star if significant."""
+    return f"{p:.4f}{'*' if p <= SIGNIFICANT else ' '}"
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Make a table with a row for each metric and system."""
+    rows: list[tuple[str, ...]] = []
+    rules, bold = set(), set()
+    for part in comparison.metrics:
+        rules.add(len(rows))
+        if part.metric != "length":
+            best = best_cells([[round(system.average, 2)] for system in part.systems], [part.higher_is_better])
+            bold |= {(len(rows) + row, COMPARISON_HEADER.index("average")) for row, _ in best}
+        rows += [system_row(part, number) for number in range(len(part.systems))]
+    resampling = comparison.resampling
+    left_out = f" ({comparison.left_out} left out for <unk>)" if comparison.left_out else ""
+    notes = [
+        f"{resampling.shuffles} shuffles ({resampling.shuffling}), {resampling.bootstrap} bootstrap samples, "
+        f"seed {resampling.seed}; * p <= {SIGNIFICANT}",
+        *(f"{part.metric}: {part.signature}" for part in comparison.metrics),
+    ]
+    if any(len(system.runs) == 1 for system in comparison.metrics[0].systems):
+        notes.append("Systems with one run: these results do not show how much the score depends on the seed.")
+    return Table(
+        title=f"{comparison.test_set}: {comparison.sentences} sentences{left_out}",
+        header=COMPARISON_HEADER,
+        rows=tuple(rows),
+        left=2,
+        rules=frozenset(rules),
+        bold=frozenset(bold),
+        notes=tuple(notes),
+    )
+
+
+def system_row(part: MetricComparison, number: int) -> tuple[str, ...]:
+    """Return one row; the metric's name is in the first row only."""
+    system = part.systems[number]
+    found = system.against_baseline
+    arrow = LENGTH_UNIT if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
+    difference, p = difference_cells(part, number)
+    has_winner = found and not found.identical and part.metric != "length"  # neither longer nor shorter is better
+    return (
+        part.metric + arrow if number == 0 else "",
+        system.system,
+        str(len(system.runs)),
+        f"{system.average:.2f}",
+        f"{system.s_sel:.2f}",
+        "-" if system.s_test is None else f"{system.s_test:.2f}",
+        f"{system.interval.low:.2f}..{system.interval.high:.2f}",
+        difference,
+        f"{found.interval.low:+.2f}..{found.interval.high:+.2f}" if found and not found.identical else "-",
+        p,
+        f"{found.runs_won}/{found.run_pairs}" if found and has_winner else "-",
+    )
+
+
+def difference_cells(part: MetricComparison, number: int) -> tuple[str, str]:
+    """Return the difference from the baseline and p, or state that the hypotheses are identical."""
+    found = part.systems[number].against_baseline
+    if found is None:
+        return "-", "- "
+    if found.identical:
+        return f"identical to {part.systems[0].system}", "- "
+    return f"{found.difference:+.2f}", p_cell(found.p)

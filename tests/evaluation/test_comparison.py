@@ -8,9 +8,9 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation import Resampling, System, choose_metrics, compare_systems
-from pysimt_sac.evaluation.scoring.comparison import compare_statistics
-from pysimt_sac.evaluation.scoring.significance import MULTEVAL
+from pysimt_sac.evaluation.comparison import System, compare_statistics, compare_systems
+from pysimt_sac.evaluation.scores import choose_metrics
+from pysimt_sac.evaluation.significance import MULTEVAL, Resampling
 
 QUICK = Resampling(shuffles=200, bootstrap=100, seed=1)
 
@@ -86,7 +86,7 @@ def test_sentences_with_unknown_words_can_be_left_out():
         compare_systems(references, System("a", (all_spoilt,)), [], metrics, QUICK, True)
 
 
-def test_systems_that_cannot_be_compared_are_refused():
+def test_systems_that_cannot_be_compared_are_rejected():
     references = ["a", "b"]
     good = System("a", (("a", "b"),))
     with pytest.raises(UserError, match="two systems are called 'a'"):

@@ -14,7 +14,6 @@ in French).
 """
 
 import html
-import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,12 +23,21 @@ import numpy as np
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import read_lines
-from pysimt_sac.evaluation.scoring.comparison import MetricComparison, System, compare_statistics
-from pysimt_sac.evaluation.scoring.metrics import FloatArray, Hypotheses, ratio
-from pysimt_sac.evaluation.scoring.significance import Resampling
+from pysimt_sac.evaluation.comparison import MetricComparison, System, compare_statistics, difference_cells
+from pysimt_sac.evaluation.metrics import FloatArray, Hypotheses, ratio
+from pysimt_sac.evaluation.significance import SIGNIFICANT, Resampling
+from pysimt_sac.evaluation.tables import Table
 
 COLUMNS = ("word", "correct", "candidates", "line", "rare")
 CORRECT, MISSING, WRONG = 1, 0, -1
+ACCURACY_HEADER = (
+    "cases", "system", "runs", "number", "LTA", "ALI", "ALI (paper)", "LTA diff.", "p", "ALI diff.", "p",
+)  # fmt: skip
+ACCURACY_NOTES = (
+    "LTA: a correct form is in the hypothesis; ALI: +1 for a correct form, -1 for a known wrong one, 0 for neither",
+    "ALI (paper): 2 LTA - 100, as in the paper's figures for all cases",
+    f"rare: the correct translation is not the most frequent one in training; * p <= {SIGNIFICANT}",
+)
 
 
 @dataclass(frozen=True)
@@ -91,15 +99,6 @@ class LexicalComparison:
     resampling: Resampling
     all: tuple[MetricComparison, ...]
     rare: tuple[MetricComparison, ...]
-
-
-@dataclass(frozen=True)
-class Example:
-    """One case with each system's hypothesis and its label."""
-
-    case: Case
-    labels: dict[str, int]
-    outputs: dict[str, str]
 
 
 def read_cases(path: Path, case_sensitive: bool = False) -> list[Case]:
@@ -239,13 +238,46 @@ def compare_lexical(
     return LexicalComparison(accuracies, resampling, test(everything), test(rare))
 
 
-def find_examples(cases: Sequence[Case], systems: Sequence[System], wanted: int, seed: int = 1) -> list[Example]:
-    """Draw cases on which the systems' first runs differ or, with one system, that it does not get right."""
-    found = []
-    for case in cases:
-        outputs = {system.name: system.runs[0][case.line] for system in systems}
-        labels = {name: label_case(case, output) for name, output in outputs.items()}
-        if len(set(labels.values())) > 1 if len(systems) > 1 else CORRECT not in labels.values():
-            found.append(Example(case, labels, outputs))
-    chosen = random.Random(seed).sample(found, min(wanted, len(found)))
-    return sorted(chosen, key=lambda example: (example.case.line, example.case.word))
+def accuracy_table(comparison: LexicalComparison) -> Table:
+    """Make a table of each system's LTA and ALI, on all cases and on rare ones."""
+    rows: list[tuple[str, ...]] = []
+    for kind, tests in (("all", comparison.all), ("rare", comparison.rare)):
+        for number, system in enumerate(comparison.systems):
+            accuracy: Accuracy = getattr(system, kind)
+            rows.append(
+                (
+                    kind if number == 0 else "",
+                    system.system,
+                    str(system.runs),
+                    str(accuracy.cases),
+                    *((f"{accuracy.lta:.2f}", f"{accuracy.ali:.2f}", f"{accuracy.ali_paper:.2f}") if tests else "---"),
+                    *(cell for test in tests for cell in difference_cells(test, number)),
+                    *([] if tests else "----"),
+                )
+            )
+    resampling = comparison.resampling
+    shuffles = f"{resampling.shuffles} shuffles ({resampling.shuffling})"
+    return Table(
+        header=ACCURACY_HEADER,
+        rows=tuple(rows),
+        left=2,
+        rules=frozenset({0, len(comparison.systems)}),
+        notes=(*ACCURACY_NOTES, f"p: approximate randomisation over sentences, {shuffles}, seed {resampling.seed}"),
+    )
+
+
+def word_table(comparison: LexicalComparison, wanted: int | None = None) -> Table:
+    """Make a table of LTA and ALI for the `wanted` most frequent words, by default all."""
+    first = comparison.systems[0].words
+    words = sorted(first, key=lambda word: (-first[word].cases, word))[:wanted]
+    names = [system.system for system in comparison.systems]
+    rows = []
+    for word in words:
+        accuracies = [system.words[word] for system in comparison.systems]
+        values = [value for accuracy in accuracies for value in (accuracy.lta, accuracy.ali)]
+        rows.append((word, str(first[word].cases), *(f"{value:.1f}" for value in values)))
+    return Table(
+        title=f"{len(words)} of {len(first)} words, the most frequent first",
+        header=("word", "cases", *(f"{measure} {name}" for name in names for measure in ("LTA", "ALI"))),
+        rows=tuple(rows),
+    )

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.lexical.frequency import analyse_frequency, distinct, word_use
+from pysimt_sac.evaluation.frequency import analyse_frequency, distinct, word_use
 from pysimt_sac.evaluation.report.data import frequency_figure
 
 TRAINING = Counter({"the": 100, "dog": 20, "cat": 10, "lynx": 1})
@@ -58,25 +58,24 @@ def test_a_system_that_improves_nothing_has_no_group():
     assert analyse_frequency(TRAINING, lines, [("a", lines), ("b", lines)]).improved == ()
 
 
-def test_texts_of_different_lengths_are_refused():
+def test_texts_of_different_lengths_are_rejected():
     with pytest.raises(UserError, match="b: has 1 lines, but the reference has 2"):
         analyse_frequency(TRAINING, ["a", "b"], [("b", ["a"])])
 
 
-def test_a_text_without_words_is_no_reason_to_fail():
+def test_a_text_without_words_has_no_frequencies():
     found = analyse_frequency(TRAINING, ["the dog"], [("a", [""])])
     assert math.isnan(found.all.texts[1].unseen)
     figure = frequency_figure(found, found.all)
     assert [line.name for line in figure.series] == ["reference"]
 
 
-def test_the_figure_shows_all_percentiles_and_a_system_always_looks_the_same():
+def test_the_figure_shows_all_percentiles_and_a_system_has_the_same_style_everywhere():
     references, base, system = ["the dog", "the cat"], ["the the", "the the"], ["the dog", "the the"]
     found = analyse_frequency(TRAINING, references, [("base", base), ("other", base), ("system", system)])
     all_figure, improved_figure = (frequency_figure(found, group) for group in found.groups())
     assert [x for x, _ in all_figure.series[0].points] == list(range(101))
     assert all_figure.series[0].points[100] == (100, 100)
-    looks = {line.name: all_figure.style_of(number) for number, line in enumerate(all_figure.series)}
-    assert len(set(looks.values())) == 4
-    for number, line in enumerate(improved_figure.series):
-        assert improved_figure.style_of(number) == looks[line.name]
+    styles = {line.name: line.style for line in all_figure.series}
+    assert len(set(styles.values())) == 4
+    assert all(line.style == styles[line.name] for line in improved_figure.series)

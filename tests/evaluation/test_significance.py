@@ -10,10 +10,11 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from pysimt_sac.evaluation import System, choose_metrics, compare_systems
-from pysimt_sac.evaluation.scoring import significance
-from pysimt_sac.evaluation.scoring.metrics import BleuMetric, ChrfMetric, TerMetric
-from pysimt_sac.evaluation.scoring.significance import (
+from pysimt_sac.evaluation import significance
+from pysimt_sac.evaluation.comparison import System, compare_systems
+from pysimt_sac.evaluation.metrics import BleuMetric, ChrfMetric, TerMetric
+from pysimt_sac.evaluation.scores import choose_metrics
+from pysimt_sac.evaluation.significance import (
     MULTEVAL,
     PAIRED,
     Resampling,
@@ -74,7 +75,7 @@ def test_p_is_that_of_all_swaps(runs, score):
 
 
 @SCORES
-def test_with_unequal_runs_each_stands_in_for_several(score):
+def test_with_unequal_numbers_of_runs_they_are_repeated(score):
     random = np.random.default_rng(4)
     baseline, system = random.integers(0, 9, (2, 8)).astype(float), random.integers(0, 9, (3, 8)).astype(float)
     shuffles = 40_000
@@ -149,7 +150,7 @@ def test_equal_systems_have_p_1_and_opposite_ones_the_smallest():
     assert float(better) == 1 / 1000
 
 
-def test_systems_get_the_same_p_alone_and_in_company():
+def test_p_does_not_depend_on_the_other_systems():
     random = np.random.default_rng(5)
     baseline, one, other, longer = (with_ones(random.integers(0, 9, (runs, 40)).astype(float)) for runs in (2, 2, 2, 3))
     together = randomisation_p(baseline, [one, longer, other], mean_score, Resampling(500, seed=7))
@@ -167,7 +168,7 @@ def test_bootstrap_agrees_with_theory():
     assert scores.std() == pytest.approx(points.std() / np.sqrt(400), rel=0.06)
 
 
-def test_sums_are_exact_in_single_precision_or_made_in_double():
+def test_sums_use_single_precision_only_where_it_is_exact():
     assert summing_type(np.array([[[3.0, 100.0]]]), 1000) is np.float32
     assert summing_type(np.array([[[3.0, 100_000.0]]]), 1000) is np.float64
     assert summing_type(np.array([[[0.5]]]), 10) is np.float64

@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 
-from pysimt_sac.evaluation.report.layout import Table, as_html, best_cells, render
+from pysimt_sac.evaluation.tables import Table, as_html, best_cells, render
 
 TABLE = Table(
     header=("system", "BLEU ↑"),
@@ -14,7 +14,7 @@ TABLE = Table(
 )
 
 
-def test_text_is_lined_up():
+def test_text_columns_are_aligned():
     assert render(TABLE, "text").split("\n") == [
         "50% <unk>",
         "",

@@ -3,8 +3,18 @@
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation import Resampling, System, compare_lexical, lexical_accuracy, read_cases
-from pysimt_sac.evaluation.lexical.accuracy import CORRECT, MISSING, WRONG, Case, find_examples, label_case
+from pysimt_sac.evaluation.comparison import System
+from pysimt_sac.evaluation.lexical import (
+    CORRECT,
+    MISSING,
+    WRONG,
+    Case,
+    compare_lexical,
+    label_case,
+    lexical_accuracy,
+    read_cases,
+)
+from pysimt_sac.evaluation.significance import Resampling
 
 HEADER = "word\tcorrect\tcandidates\tline\trare"
 HAT = Case("hat", ("hut",), (("mütze", 40), ("hut", 30), ("hüte", 2), ("helm", 1)), 0, True)
@@ -80,20 +90,10 @@ def test_runs_are_averaged_and_tested_by_sentence():
 
 
 def test_words_of_one_sentence_are_shuffled_together():
-    # Ten cases in one sentence are one observation: no p below 1 can come of it.
+    # Ten cases in one sentence are one observation: p cannot be below 1.
     cases = [Case(f"w{number}", ("ja",), (), 0, False) for number in range(10)]
     result = compare_lexical(cases, [System("a", (("nein",),)), System("b", (("ja",),))], Resampling(200, 10, 1))
     assert result.all[0].systems[1].against_baseline.p == 1
-
-
-def test_examples_are_where_systems_differ(tmp_path):
-    cases = [Case("hat", ("hut",), HAT.candidates, line, False) for line in range(3)]
-    one, other = System("a", (("hut", "hut", "mütze"),)), System("b", (("hut", "mütze", "mütze"),))
-    (example,) = find_examples(cases, [one, other], 5)
-    assert example.case.line == 1
-    assert example.labels == {"a": CORRECT, "b": WRONG}
-    assert [found.case.line for found in find_examples(cases, [other], 5)] == [1, 2]
-    assert len(find_examples(cases, [other], 1)) == 1
 
 
 def test_a_list_can_be_read_case_sensitively(tmp_path):
@@ -124,13 +124,13 @@ def test_a_list_is_read(tmp_path):
         (f"{HEADER}\nhat\thut\tmütze:4\t-3\t1\n", "line 2 has no correct form or no line"),
     ],
 )
-def test_a_broken_list_is_refused(tmp_path, content, message):
+def test_a_broken_list_is_rejected(tmp_path, content, message):
     path = tmp_path / "list.tsv"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(UserError, match=message):
         read_cases(path)
 
 
-def test_an_output_of_another_test_set_is_refused():
+def test_an_output_of_another_test_set_is_rejected():
     with pytest.raises(UserError, match="has 2 lines, but the list of ambiguous words goes to line 13"):
         lexical_accuracy([Case("hat", ("hut",), (), 12, False)], ["hut", "hut"])

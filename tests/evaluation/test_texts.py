@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.scoring.texts import NamedText, check_pair, check_runs, check_texts, read_text, short_names
+from pysimt_sac.evaluation.texts import NamedText, check_pair, check_runs, check_texts, read_text, short_names
 
 
 def write(path, lines):
@@ -25,7 +25,7 @@ def test_unequal_line_counts_name_both_files_and_counts(tmp_path):
 
 
 @pytest.mark.parametrize("lines", [[], ["", "  "]])
-def test_an_empty_hypothesis_is_refused(tmp_path, lines):
+def test_an_empty_hypothesis_is_rejected(tmp_path, lines):
     with pytest.raises(UserError, match="this hypothesis is empty"):
         read_text(write(tmp_path / "out", lines))
 
@@ -36,7 +36,7 @@ def test_empty_lines_are_counted():
     ]
 
 
-def test_the_same_file_twice_is_refused(tmp_path):
+def test_the_same_file_twice_is_rejected(tmp_path):
     path = write(tmp_path / "ref", ["a"])
     with pytest.raises(UserError, match="both as reference and as hypothesis"):
         check_pair(read_text(path), read_text(path))
@@ -54,24 +54,16 @@ def test_the_same_file_twice_is_refused(tmp_path):
         ("Ein Motor .", "ein motor .", "capital letters"),
     ],
 )
-def test_text_prepared_in_another_way_is_noticed(hypothesis, reference, message):
+def test_different_preprocessing_is_a_warning(hypothesis, reference, message):
     (warning,) = check_pair(*texts([hypothesis, "x y"], [reference, "x z"]))
     assert re.search(message, warning)
 
 
-def test_texts_prepared_alike_are_no_reason_to_warn():
+def test_the_same_preprocessing_is_no_warning():
     assert check_pair(*texts(["ein mo@@ tor läuft", "l&apos; eau"], ["der mo@@ tor läuft", "d&apos; eau"])) == []
 
 
-def test_swapped_files_are_noticed(tmp_path):
-    rich = [f"wort{number} wort{number + 1} hier" for number in range(400)]
-    poor = [f"wort{number % 250} wort hier" for number in range(400)]
-    reference, hypothesis = texts(rich, poor)
-    (warning,) = check_pair(reference=reference, hypothesis=hypothesis)
-    assert "more types (402) than the reference (252)" in warning
-    assert "swapped?" in warning
-    assert check_pair(*texts(poor, rich)) == []
-
+def test_swapped_files_are_a_warning(tmp_path):
     (warning,) = check_pair(*texts(["a b", "c d"], ["a <unk>", "c e"]))
     assert "the reference has <unk>" in warning
     (warning,) = check_pair(*texts(["a b"], ["a b"]))
@@ -82,13 +74,13 @@ def test_swapped_files_are_noticed(tmp_path):
     assert "the name of a system's output" in warning
 
 
-def test_the_same_run_twice_is_noticed():
+def test_the_same_run_twice_is_a_warning():
     one, same, other = NamedText("one", ("a",)), NamedText("same", ("a",)), NamedText("other", ("b",))
     assert check_runs("MLE", [one, other]) == []
     assert check_runs("MLE", [one, other, same]) == ["same: is identical to one, another run of 'MLE'"]
 
 
-def test_names_are_as_short_as_they_can_be(tmp_path):
+def test_names_are_file_names_if_these_are_unique(tmp_path):
     assert short_names([tmp_path / "a" / "x", tmp_path / "b" / "y"]) == ["x", "y"]
     same = [tmp_path / "a" / "x", tmp_path / "b" / "x"]
     assert short_names(same) == [str(path) for path in same]

@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.scoring import meteor
-from pysimt_sac.evaluation.scoring.meteor import (
-    LANGUAGES,
-    MeteorMetric,
-    MeteorUnavailableError,
-    find_jar,
-    guess_language,
-)
+from pysimt_sac.evaluation import meteor
+from pysimt_sac.evaluation.meteor import LANGUAGES, MeteorMetric, MeteorUnavailableError, find_jar, guess_language
 
 
 def can_run() -> bool:
@@ -82,7 +76,7 @@ def test_paraphrases_are_used_where_their_table_is(monkeypatch, tmp_path):
     assert "modules:exact stem|" in MeteorMetric("de", jar).signature
 
 
-def test_what_is_missing_is_said_with_its_remedy(monkeypatch, tmp_path):
+def test_the_reason_why_meteor_cannot_run_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.delenv("METEOR_JAR", raising=False)
     monkeypatch.setattr(meteor.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MeteorUnavailableError, match=r"pip install 'pysimt_sac\[meteor\]'"):
@@ -102,7 +96,7 @@ def test_what_is_missing_is_said_with_its_remedy(monkeypatch, tmp_path):
 
 
 @needs_meteor
-def test_a_program_that_fails_is_named(tmp_path):
+def test_a_failure_of_the_program_is_a_user_error(tmp_path):
     jar = tmp_path / "meteor.jar"
     jar.write_bytes(b"not a program")
     with pytest.raises(UserError, match="METEOR failed"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.evaluation.scoring.metrics import FloatArray
+from pysimt_sac.evaluation.metrics import FloatArray
 
 ScoreFunction = Callable[[FloatArray], FloatArray]
 # Maps the statistics of two systems to the sums of their pseudo-systems, each of shape (shuffles, runs, statistics).
@@ -136,7 +136,8 @@ def randomisation_p(
     sums = [[each.sum(axis=(0, 1))[None] if multeval else each.sum(axis=1) for each in pair] for pair in pairs]
     observed = [mean_difference(score, first[None], second[None])[0] for first, second in sums]
     as_large = [np.zeros(np.shape(each)) for each in observed]
-    pairs = [in_summing_type(first, second) for first, second in pairs]
+    dtypes = [summing_type(np.stack(pair), 2 * pair[0].shape[0] * sentences) for pair in pairs]
+    pairs = [(first.astype(dtype), second.astype(dtype)) for (first, second), dtype in zip(pairs, dtypes, strict=True)]
     random = np.random.default_rng([resampling.seed, 1, 2])
     for count in blocks(resampling.shuffles, 2 * sentences * (n_runs if multeval else 1)):
         if multeval:
@@ -154,13 +155,6 @@ def with_as_many_runs(first: FloatArray, second: FloatArray) -> tuple[FloatArray
     """Repeat runs until both systems have the same number of them; the mean over runs does not change."""
     runs = math.lcm(len(first), len(second))
     return np.tile(first, (runs // len(first), 1, 1)), np.tile(second, (runs // len(second), 1, 1))
-
-
-def in_summing_type(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Convert statistics to the type in which all sums of both systems are exact."""
-    both = np.stack([first, second])
-    dtype = summing_type(both, 2 * first.shape[0] * first.shape[1])
-    return first.astype(dtype), second.astype(dtype)
 
 
 def mean_difference(score: ScoreFunction, first: FloatArray, second: FloatArray) -> FloatArray:

@@ -1,1 +1,0 @@
-"""Lexical analyses: ambiguous words, training frequencies, domain distance."""

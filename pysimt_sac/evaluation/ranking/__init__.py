@@ -1,1 +1,0 @@
-"""Human ranking: sampling of sentences, the blind sheet and its key, scores."""

@@ -1,1 +1,0 @@
-"""Metrics, scores and significance tests."""
