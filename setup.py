@@ -44,6 +44,7 @@ setup(
         "meteor": ["pycocoevalcap>=1.2"],
         "figures": ["matplotlib>=3.8"],
         "sentencepiece": ["sentencepiece>=0.2"],
+        "completion": ["shtab>=1.13"],
         "dev": [
             "pytest>=8",
             "pytest-xdist>=3",
@@ -54,6 +55,7 @@ setup(
             "setuptools>=77",
             "sphinx>=8",
             "myst-parser>=4",
+            "shtab>=1.13",
         ],
     },
     entry_points={
