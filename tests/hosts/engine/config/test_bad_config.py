@@ -95,9 +95,9 @@ OVERRIDES = [
     ("model.direction:src:Text -> trg:Text -> x:Text", "is not a direction"),
     ("model.direction:src:Text, image:Image -> trg:Text", "only by pysimt itself"),
     ("model.direction:src:Image -> trg:Text", "only by pysimt itself"),
-    ("model.direction:en:Text -> de:Text", "the source must be named 'src'"),
-    ("model.direction:src:Text -> ", "lacks a side"),
-    ("model.direction:src:Text -> src:Text", "the same name"),
+    ("model.direction:en:Text -> de:Text", r"is not a direction from one text to another \(write `src:Text -> "),
+    ("model.direction:src:Text -> ", "is not a direction"),
+    ("model.direction:src:Text -> src:Text", "is not a direction"),
     ("model.direction:src:Text -> de:Text", "no vocabulary for 'de'"),
     # data and vocabularies
     ("data.train_set:./train.src", "is not a dictionary of files"),
@@ -155,10 +155,12 @@ def test_arguments(refused, words, pattern):
 # Configuration files
 
 CONFIGS = [
-    ("", r"has no section \[model\]"),
+    ("", r"has no section \[train\]"),
     ("junk", "no section headers"),
     ("[train\n", "no section headers"),
-    ("[train]\nlr: 1\n", r"has no section \[model\]"),
+    ("[train]\nlr: 1\n", r"has no section \[model\] \(see experiments/mle.conf"),
+    ("[train]\nlr: 1\n[modle]\nemb_dim: 8\n", r"has no section \[model\] \(is \[modle\] meant\?\)"),
+    ("[trian]\nlr: 1\n", r"has no section \[train\] \(is \[trian\] meant\?\)"),
     ("[train]\nlr: 1\nlr: 2\n", "option 'lr' in section 'train' already exists"),
     ("[train]\nlr: 1\n[train]\n", "section 'train' already exists"),
     ("[train]\nlr: ${nothing:there}\n", "Bad value substitution"),

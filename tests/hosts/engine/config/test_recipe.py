@@ -36,12 +36,15 @@ def test_contradictions_are_refused_in_one_line(refused, words, message):
 @pytest.mark.parametrize(
     ("words", "warning"),
     [
-        (["model.lr_warmup:9"], "[model] lr_warmup is not used without an lr_schedule"),
-        (["model.lr_total:9"], "[model] lr_total is used by cosine and linear only, not by a constant rate"),
-        (["model.lr_schedule:constant", "model.lr_total:9"], "[model] lr_total is used by cosine and linear only"),
+        (["model.lr_warmup:9"], "[model] lr_warmup has no effect without an lr_schedule, e.g. constant"),
+        (["model.lr_total:9"], "[model] lr_total has no effect without lr_schedule: cosine or linear"),
+        (
+            ["model.lr_schedule:constant", "model.lr_total:9"],
+            "[model] lr_total has no effect without lr_schedule: cosine or linear",
+        ),
         (
             ["model.lr_schedule:inverse_sqrt", "model.lr_final:0.5"],
-            "[model] lr_final is used by cosine and linear only",
+            "[model] lr_final has no effect without lr_schedule: cosine or linear",
         ),
         (["train.lr_warmup_steps:40"], "[train] lr_warmup_steps has no effect without lr_decay: noam"),
         (["train.lr_decay_factor:0.5"], "[train] lr_decay_factor has no effect without lr_decay: plateau"),
