@@ -61,10 +61,10 @@ def broken(translations):
 
 @pytest.fixture(autouse=True)
 def forget_plugins():
-    kept = [(registry, dict(registry.items)) for registry in (MODELS, METRICS, REWARDS)]
+    kept = [(each, dict(each.items)) for each in (MODELS, METRICS, REWARDS)]
     yield
-    for registry, items in kept:
-        registry.items = items
+    for each, items in kept:
+        each.items = items
 
 
 def train(toy, name, *changes):
