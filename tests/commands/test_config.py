@@ -71,19 +71,19 @@ def test_flags_may_stand_anywhere(write, capsys, order):
     assert "seed: 5\n" in text
 
 
-def test_a_file_that_others_include_can_be_printed_though_it_is_not_complete(write, capsys):
+def test_an_incomplete_file_can_be_printed(write, capsys):
     assert config_command(capsys, write(part="[train]\nlr: ${vars:x}\n"))[1] == "[train]\nlr: ${vars:x}\n"
 
 
 @pytest.mark.parametrize("view", [[], ["--resolved"], ["--options"]])
-def test_a_process_of_its_own_knows_the_plain_model(write, view):
+def test_a_fresh_process_knows_the_plain_model(write, view):
     """In this one, other tests may have made it known."""
     command = [sys.executable, "-m", "pysimt_sac", "config", write(base=BASE), *view]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_final_values_with_all_defaults(write, capsys, tmp_path):
+def test_resolved_shows_final_values_with_all_defaults(write, capsys, tmp_path):
     path = write(base=BASE, mine="[include]\nbase: base.conf\n[data]\ncase: truecase\nhalf: a$$b\n")
     status, text, _ = config_command(capsys, path, "--resolved")
     assert status == 0
@@ -125,7 +125,7 @@ def test_the_list_names_every_experiment_and_says_what_it_is(capsys):
     assert not [name for name in names if name.startswith("base_")]
 
 
-def test_a_copy_stands_alone(capsys, tmp_path, monkeypatch):
+def test_a_copy_includes_nothing(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, out, _ = config_command(capsys, "--copy", "control_mle")
     assert (status, out) == (0, "Wrote control_mle.conf\n")
@@ -163,7 +163,7 @@ def test_shipped_files_are_copied_and_included_by_name_from_any_folder(capsys, t
         (["x.conf"], "no such configuration file"),
     ],
 )
-def test_bad_words(capsys, tmp_path, monkeypatch, words, message):
+def test_wrong_arguments_are_refused_in_one_line(capsys, tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     status, out, told = config_command(capsys, *words)
     assert (status, out) == (2, "")

@@ -97,7 +97,7 @@ def test_a_good_configuration_passes(read):
     assert warnings == []
 
 
-def test_only_what_changes_the_result_hinders_resuming(read):
+def test_resuming_refuses_only_changes_that_affect_the_result(read):
     old = read().to_dict()
     harmless = read(CONFIG, "train.max_epochs:7", "train.disp_freq:1", "train.num_workers:2", "data.style:new")
     assert result_changing_differences(old, harmless.to_dict()) == []

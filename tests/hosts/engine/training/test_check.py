@@ -41,7 +41,7 @@ def test_disk_space_is_that_of_weights_and_the_optimisers_state(toy, pysimt):
     assert re.search(r"Memory: at most [\d.]+ [MG]B on cpu with that batch", told)
 
 
-def test_it_tells_what_training_would_do(toy, pysimt):
+def test_it_says_whether_a_run_would_begin_or_resume(toy, pysimt):
     assert pysimt("train", "-C", toy.config, "train.max_iterations:5").status == 0
     before = content_of(toy.folder)
     told = pysimt("train", "-C", toy.config, "--check").err
