@@ -43,6 +43,7 @@ setup(
     extras_require={
         "meteor": ["pycocoevalcap>=1.2"],
         "sentencepiece": ["sentencepiece>=0.2"],
+        "completion": ["shtab>=1.13"],
         "dev": [
             "pytest>=8",
             "pytest-xdist>=3",
@@ -54,6 +55,7 @@ setup(
             "matplotlib>=3.8",
             "sphinx>=8",
             "myst-parser>=4",
+            "shtab>=1.13",
         ],
     },
     entry_points={

@@ -18,7 +18,7 @@ from notebook import as_markdown, read
 ROOT = Path(__file__).parents[1]
 PAGES = {
     "Get started": ("readme", "tutorial", "api", "reference"),
-    "Train": ("options", "algorithms", "extending", "editors", "resuming", "distributed", "pysimt"),
+    "Train": ("options", "algorithms", "extending", "completion", "resuming", "distributed", "pysimt"),
     "Data and evaluation": (
         "corpora",
         "analyses",

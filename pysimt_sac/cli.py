@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from pysimt_sac.commands.parsers import COMMANDS, build_parser, command_module, commands_of
-from pysimt_sac.core.errors import UserError, error_in_own_file, shorten
+from pysimt_sac.core.errors import UserError, error_in_own_file, one_line
 
 __all__ = ["COMMANDS", "main", "main_sac"]
 
@@ -44,7 +44,7 @@ def run_command(program: str, arguments: Sequence[str]) -> int:
             return 2
         what = " ".join(f"{type(error).__name__}: {error}".split())
         hint = "PYSIMT_SAC_TRACEBACK=1 shows where; please report it"
-        print(f"{program} {args.command}: error: unexpected {shorten(what)} ({hint})", file=sys.stderr)
+        print(f"{program} {args.command}: error: unexpected {one_line(what)} ({hint})", file=sys.stderr)
         return 1
 
 

@@ -13,14 +13,7 @@ from pysimt_sac.core.registry import MODELS
 from pysimt_sac.core.sections import RecipeOptions
 from pysimt_sac.corpora.multi30k import text_name
 from pysimt_sac.hosts.engine import shell as embedded  # noqa: F401 - registers the plain model
-from pysimt_sac.hosts.engine.config.merging import (
-    included_files,
-    interpolating_parser,
-    merged_config_text,
-    raw_values,
-    read_merged,
-    read_one,
-)
+from pysimt_sac.hosts.engine.config.merging import MergedConfig, included_files, read_one
 from pysimt_sac.hosts.engine.config.parser import check_config, model_keys, read_config
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
@@ -34,7 +27,7 @@ def name_of(path):
 
 def read(path, *overrides):
     """All values as text, interpolated."""
-    return interpolating_parser(merged_config_text(path, overrides), path)
+    return MergedConfig(path, overrides).interpolating_parser()
 
 
 def named_files(config):
@@ -60,23 +53,20 @@ def test_the_first_line_says_what_it_is(path):
 
 @pytest.mark.parametrize("path", CONFIGS, ids=name_of)
 def test_a_file_shows_only_what_differs_from_what_it_includes(path):
-    own = read_one(path)
-    if "include" not in own.sections:
-        return
-    bases = {}
-    for base in included_files(path, own.sections.pop("include")):
-        for section, values in raw_values(read_merged(base).text()).items():
-            bases.setdefault(section, {}).update(values)
-    for section, entries in own.sections.items():
-        for key, entry in entries.items():
-            assert bases.get(section, {}).get(key) != entry.text, key
+    own, bases = read_one(path), {}
+    for base in included_files(path, own):
+        bases |= {
+            (section, key): value
+            for section, values in MergedConfig(base).values.items()
+            for key, value in values.items()
+        }
+    for section in set(own.sections()) - {"include"}:
+        for key, value in own.items(section):
+            assert (section, key) not in bases or bases[section, key] != value, key
 
 
 def test_what_others_include_is_included():
-    included = set()
-    for path in CONFIGS:
-        if include := read_one(path).sections.get("include"):
-            included.update(included_files(path, include))
+    included = {base for path in CONFIGS for base in included_files(path, read_one(path))}
     assert set(CONFIGS) - set(EXPERIMENTS) <= included
 
 

@@ -10,7 +10,7 @@ import pytest
 from pysimt_sac import models  # noqa: F401 - registers the models
 from pysimt_sac.cli import COMMANDS, main_sac
 from pysimt_sac.core.vocabulary import Vocabulary
-from pysimt_sac.hosts.engine.config.merging import merged_config_text
+from pysimt_sac.hosts.engine.config.merging import MergedConfig
 from pysimt_sac.hosts.engine.config.parser import check_config, read_config
 
 ROOT = Path(__file__).parents[1]
@@ -40,7 +40,7 @@ def test_the_files_it_names_exist():
 def test_its_included_config_is_read(tmp_path):
     """The example of `[include]`, with the demo's config as `my.conf`."""
     (text,) = re.findall(r"(?:^    .*\n|^\n)*^    \[include\]\n(?:^    .*\n|^\n)*", README, flags=re.MULTILINE)
-    (tmp_path / "my.conf").write_text(merged_config_text(ROOT / "experiments/demo_mle.conf"), encoding="utf-8")
+    (tmp_path / "my.conf").write_text(MergedConfig(ROOT / "experiments/demo_mle.conf").text(), encoding="utf-8")
     (tmp_path / "sac.conf").write_text(textwrap.dedent(text), encoding="utf-8")
     train, warnings = check_config(read_config(tmp_path / "sac.conf"))
     assert (train.model_type, warnings) == ("SACNMT", [])

@@ -1,52 +1,51 @@
-"""`pysimt-sac completion`: print a shell script, built from all parsers, that completes both commands.
+"""`pysimt-sac completion`: print a shell script, built by shtab from all parsers, that completes a command.
 
 The script is static, so that completion is fast and starts no Python.
 """
 
 import argparse
-from collections.abc import Iterator
+from typing import Any
 
-from pysimt_sac.commands import completion_scripts
-from pysimt_sac.commands.completion_scripts import Flag, Place
 from pysimt_sac.commands.parsers import build_parser, commands_of
+from pysimt_sac.core.errors import UserError
 
-PROGRAMS = ("pysimt", "pysimt-sac")
-EPILOG = "To try it: source <(pysimt-sac completion bash). docs/editors.md says where shells look for such scripts."
+EPILOG = "To try it: source <(pysimt-sac completion bash). docs/completion.md says where shells look for such scripts."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.epilog = EPILOG
-    parser.add_argument("shell", choices=list(completion_scripts.SHELLS), metavar="SHELL", help="bash, zsh or fish")
+    parser.add_argument("shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish")
+    parser.add_argument(
+        "program",
+        nargs="?",
+        choices=["pysimt-sac", "pysimt"],
+        default="pysimt-sac",
+        metavar="PROGRAM",
+        help="the command to complete: pysimt-sac (default) or pysimt",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    places = [place for program in PROGRAMS for place in places_of(program)]
-    print(completion_scripts.SHELLS[args.shell](places), end="")
+    try:
+        import shtab
+    except ImportError as error:
+        hint = "pip install 'pysimt_sac[completion]'"
+        raise UserError("needs shtab, which is not installed", args.shell, hint) from error
+
+    commands = commands_of(args.program)
+    parser = build_parser(args.program, commands, commands)
+    complete_files(parser, shtab.FILE)
+    print(shtab.complete(parser, args.shell))
     return 0
 
 
-def places_of(program: str) -> Iterator[Place]:
-    """Return the places of a program and all its sub-commands."""
-    commands = commands_of(program)
-    return walk(build_parser(program, commands, commands), program)
-
-
-def walk(parser: argparse.ArgumentParser, path: str) -> Iterator[Place]:
-    """Yield a parser's place, then those of its sub-commands."""
-    place = Place(path)
-    below: list[tuple[argparse.ArgumentParser, str]] = []
+def complete_files(parser: argparse.ArgumentParser, complete: Any) -> None:
+    """Complete file names wherever an argument has no fixed choices."""
     for action in parser._actions:  # argparse has no public way to list them
         if isinstance(action, argparse._SubParsersAction):
-            place.commands = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            below = [(inner, f"{path} {name}") for name, inner in action.choices.items()]
-        elif action.option_strings:
-            choices = [str(choice) for choice in action.choices or ()]
-            text = (action.help or "") % vars(action)
-            place.flags.append(Flag(list(action.option_strings), text, action.nargs != 0, choices))
-        else:
-            place.choices += [str(choice) for choice in action.choices or ()]
-    yield place
-    for inner, name in below:
-        yield from walk(inner, name)
+            for inner in action.choices.values():
+                complete_files(inner, complete)
+        elif action.nargs != 0 and not action.choices:
+            action.complete = complete  # type: ignore[attr-defined]

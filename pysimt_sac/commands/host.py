@@ -20,14 +20,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the host and the owner of the `pysimt` command."""
-    for line in describe_host():
-        print(line)
-    value = os.environ.get(choice.VARIABLE)
-    meaning = "pysimt if it is installed, else the embedded engine"
-    print(f"{choice.VARIABLE}:   {value or f'not set (auto: {meaning})'}")
-    print(f"pysimt:            {choice.pysimt_folder() or 'not installed in this environment'}")
-    for line in describe_command(find_script()):
-        print(line)
+    host = describe_host()
+    unset = "not set (auto: pysimt if it is installed, else the embedded engine)"
+    for label, lines in {
+        "Host:": host,
+        f"{choice.VARIABLE}:": [os.environ.get(choice.VARIABLE) or unset],
+        "pysimt:": [str(choice.pysimt_folder() or "not installed in this environment")],
+        "Command `pysimt`:": describe_command(),
+    }.items():
+        print(f"{label:19}" + f"\n{'':19}".join(lines))
     return 0
 
 
@@ -39,14 +40,27 @@ def describe_host() -> list[str]:
         try:
             reserve_device("cpu")
         except UserError as error:
-            return [f"Host:              none, because {error.what}", f"                   ({error.hint})"]
-    return [f"Host:              {choice.describe()}"]
+            return [f"none, because {error.what}", f"({error.hint})"]
+    return [choice.describe()]
 
 
-def find_script() -> Path | None:
-    """Return the script that the shell runs for `pysimt`, else the one in this environment."""
-    found = shutil.which("pysimt") or shutil.which("pysimt", path=sysconfig.get_path("scripts"))
-    return Path(found) if found else None
+def describe_command() -> list[str]:
+    """Describe the owner of the script that the shell runs for `pysimt`, and what to do if it is not this package."""
+    scripts = sysconfig.get_path("scripts")
+    found = shutil.which("pysimt") or shutil.which("pysimt", path=scripts)
+    if found is None:
+        return ["not found; `pysimt-sac train` and `pysimt-sac translate` do the same"]
+    whose = owner(Path(found))
+    lines = [f"belongs to {whose}, {found}"]
+    if Path(found).parent.resolve() != Path(scripts).resolve():
+        lines.append(f"in a different environment from this one, {scripts}")
+    if whose != OURS:
+        lines += [
+            "It does not know our models. Use `pysimt-sac train` and `pysimt-sac translate`, or",
+            "reinstall this package, after the other, from its folder:",
+            "pip install --force-reinstall --no-deps .",
+        ]
+    return lines
 
 
 def owner(script: Path) -> str:
@@ -58,20 +72,3 @@ def owner(script: Path) -> str:
     if re.search(r"(import|from) pysimt_sac\b|['\"]pysimt[_-]sac==", text):
         return OURS
     return THEIRS if re.search(r"(import|from) pysimt\b|['\"]pysimt==", text) else "another program"
-
-
-def describe_command(script: Path | None) -> list[str]:
-    """Describe the owner of the command `pysimt`, and what to do if it is not this package."""
-    if script is None:
-        return ["Command `pysimt`:  not found; `pysimt-sac train` and `pysimt-sac translate` do the same"]
-    whose = owner(script)
-    lines = [f"Command `pysimt`:  belongs to {whose}, {script}"]
-    if script.parent.resolve() != Path(sysconfig.get_path("scripts")).resolve():
-        lines.append(f"                   in a different environment from this one, {sysconfig.get_path('scripts')}")
-    if whose != OURS:
-        lines += [
-            "                   It does not know our models. Use `pysimt-sac train` and `pysimt-sac translate`, or",
-            "                   reinstall this package, after the other, from its folder:",
-            "                   pip install --force-reinstall --no-deps .",
-        ]
-    return lines

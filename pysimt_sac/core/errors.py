@@ -28,10 +28,10 @@ class UserError(Exception):
         message = f"{self.where}: {self.what}" if self.where else self.what
         if self.hint:
             message += f" ({self.hint})"
-        return shorten(" ".join(message.split()))
+        return one_line(" ".join(message.split()))
 
 
-def shorten(message: str) -> str:
+def one_line(message: str) -> str:
     """Return a message as one printable line of limited length, whatever the user's input put into it."""
     if len(message) > LONGEST:
         message = f"{message[: LONGEST // 2]} ... {message[-LONGEST // 2 :]}"

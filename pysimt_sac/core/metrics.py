@@ -1,7 +1,7 @@
 """Validation metrics by name. To add one, decorate a function with `@metric`, here or in a plugin module."""
 
-import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sacrebleu.metrics.bleu import BLEU
@@ -10,54 +10,44 @@ from sacrebleu.metrics.ter import TER
 
 from pysimt_sac.core.registry import METRICS
 
-Scorer = Callable[[list[str], list[list[str]]], float]
+MetricFunction = Callable[[list[str], list[list[str]]], float]
 
 
-@functools.total_ordering
+@dataclass
 class Metric:
     """A named score; either higher or lower is better."""
 
-    def __init__(self, name: str, score: float, detailed_score: str = "", higher_better: bool = True) -> None:
-        self.name = name.upper()
-        self.score = score
-        self.detailed_score = detailed_score
-        self.higher_better = higher_better
+    name: str
+    score: float
+    detailed_score: str = ""
+    higher_better: bool = True
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Metric) and (self.name, self.score) == (other.name, other.score)
-
-    def __lt__(self, other: "Metric") -> bool:
-        return self.score < other.score
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.score))
-
-    def __repr__(self) -> str:
-        return f"{self.name} = {self.detailed_score or f'{self.score:.2f}'}"
+    def __post_init__(self) -> None:
+        self.name = self.name.upper()
 
     def better_than(self, other: "Metric") -> bool:
         """Return whether this score beats another of the same metric."""
         return self.score > other.score if self.higher_better else self.score < other.score
 
 
-class ScoredBy(NamedTuple):
+class RegisteredMetric(NamedTuple):
     """A registered metric: hypotheses and lists of references in, a score out."""
 
-    compute: Scorer
+    compute: MetricFunction
     higher_better: bool
 
 
-def metric(name: str, higher_better: bool = True) -> Callable[[Scorer], Scorer]:
+def metric(name: str, higher_better: bool = True) -> Callable[[MetricFunction], MetricFunction]:
     """Register a metric: `compute(hypotheses, references)`, with one list per reference file."""
 
-    def add(compute: Scorer) -> Scorer:
-        METRICS.register(name.upper())(ScoredBy(compute, higher_better))
+    def add(compute: MetricFunction) -> MetricFunction:
+        METRICS.register(name.upper())(RegisteredMetric(compute, higher_better))
         return compute
 
     return add
 
 
-METRICS.register("LOSS")(ScoredBy(lambda hypotheses, references: float("nan"), higher_better=False))
+METRICS.register("LOSS")(RegisteredMetric(lambda hypotheses, references: float("nan"), higher_better=False))
 
 
 def score_with(scorer: Any, hypotheses: list[str], references: list[list[str]]) -> float:

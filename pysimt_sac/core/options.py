@@ -4,16 +4,23 @@ Defaults, types, validation, docs/options.md and the error messages all derive f
 """
 
 import dataclasses
+import operator
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, Union
 
 from pysimt_sac.core.errors import UserError
 
 T = TypeVar("T")
 LARGEST = 2**62  # larger integers overflow where they are used
+RANGES = {
+    "minimum": (operator.ge, "at least"),
+    "above": (operator.gt, "more than"),
+    "maximum": (operator.le, "at most"),
+    "below": (operator.lt, "less than"),
+}
 
 
 def option(
@@ -131,14 +138,8 @@ def check_range(value: Any, limits: Mapping[str, Any], where: str) -> None:
         return
     if type(value) is int and abs(value) > LARGEST:
         raise UserError(f"{value} is absurdly large", where, "correct the value")
-    rules = (
-        ("minimum", value < limits["minimum"] if limits["minimum"] is not None else False, "at least"),
-        ("above", value <= limits["above"] if limits["above"] is not None else False, "more than"),
-        ("maximum", value > limits["maximum"] if limits["maximum"] is not None else False, "at most"),
-        ("below", value >= limits["below"] if limits["below"] is not None else False, "less than"),
-    )
-    for name, broken, words in rules:
-        if broken:
+    for name, (holds, words) in RANGES.items():
+        if limits[name] is not None and not holds(value, limits[name]):
             raise UserError(f"{value} must be {words} {limits[name]:g}", where, limits["advice"])
 
 
@@ -158,3 +159,27 @@ def describe(annotation: Any) -> str:
             return "a list of words"
         return f"{len(arguments)} numbers in brackets"
     return "a dictionary"
+
+
+def check_declaration(cls: Any, where: str) -> None:
+    """Refuse an invalid class of options."""
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
+        hint = "decorate it with @dataclass(frozen=True)"
+        raise UserError(f"{cls!r} is not a frozen dataclass of options", where, hint)
+    for field in dataclasses.fields(cls):
+        if "help" not in field.metadata:
+            hint = f'write `{field.name}: TYPE = option(DEFAULT, "what it means")`'
+            raise UserError(f"{cls.__name__}.{field.name} is not declared by `option`", where, hint)
+        if field.name != field.name.lower():
+            raise UserError(f"{cls.__name__}.{field.name} has capitals", where, "configuration keys are lower case")
+
+
+def check_clashes(classes: Iterable[type], where: str) -> None:
+    """Refuse a key that two classes declare differently; inheriting or repeating a declaration is fine."""
+    declared: dict[str, tuple[type, Any]] = {}
+    for cls in classes:
+        for field in dataclasses.fields(cls):
+            first, known = declared.setdefault(field.name, (cls, field))
+            if (known.type, known.default, known.metadata) != (field.type, field.default, field.metadata):
+                what = f"{first.__name__} and {cls.__name__} both declare the key {field.name!r}"
+                raise UserError(what, where, "give it another name in your own class")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from pysimt_sac.core.errors import UserError, shorten
+from pysimt_sac.core.errors import UserError, one_line
 from pysimt_sac.core.files import make_folder
 from pysimt_sac.hosts.engine.checkpoint import load_state
 from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
@@ -150,7 +150,7 @@ def reason_of(status: int, log: Path) -> str:
     lines = [line for line in tail(log).splitlines() if line.strip()]
     reasons = [line for line in lines if ": error: " in line][-1:] or lines[-1:]
     ended = f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-    return shorten(f"{ended}; {reasons[0].strip()}" if reasons else ended)
+    return one_line(f"{ended}; {reasons[0].strip()}" if reasons else ended)
 
 
 def tail(path: Path) -> str:

@@ -43,8 +43,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.options import option, read_section
-from pysimt_sac.core.parts import NamesParts, check_declaration
+from pysimt_sac.core.options import check_declaration, option, read_section
 from pysimt_sac.core.registry import REWARDS, load_plugin_modules
 from pysimt_sac.core.vocabulary import EOS, SPECIAL_TOKENS, UNK
 
@@ -57,7 +56,7 @@ UNKNOWN_WORD = SPECIAL_TOKENS[UNK]
 
 
 @dataclasses.dataclass(frozen=True)
-class RewardOptions(NamesParts):
+class RewardOptions:
     """The `[model]` keys shared by all rewards; each reward declares its own keys in its file."""
 
     reward: str = option("bleu", "what is rewarded: a name, or several with weights such as `bleu:0.7,chrf:0.3`")
@@ -75,19 +74,19 @@ class RewardOptions(NamesParts):
         choices=("piece", "word"),
     )
 
-    @classmethod
-    def options_of_named(cls, values: Mapping[str, Any], where: str) -> tuple[type, ...]:
-        """Return the option classes of the rewards in the mixture."""
-        options = read_section(cls, values, where)
-        load_plugin_modules(options.reward_modules)
-        return option_classes_of(REWARDS.get(name, f"{where} reward") for name in parse_mixture(options.reward, where))
 
-    @classmethod
-    def options_of_registered(cls, values: Mapping[str, Any], where: str) -> tuple[type, ...]:
-        """Return those of all rewards, including user-defined ones and those of other packages."""
-        load_plugin_modules(read_section(cls, values, where).reward_modules)
-        REWARDS.read_entry_points()
-        return option_classes_of(REWARDS.items.values())
+def chosen_reward_options(values: Mapping[str, Any], where: str) -> tuple[type, ...]:
+    """Return the option classes of the rewards that `values` name; runs the user's files that define them."""
+    options = read_section(RewardOptions, values, where)
+    load_plugin_modules(options.reward_modules)
+    return option_classes_of(REWARDS.get(name, f"{where} reward") for name in parse_mixture(options.reward, where))
+
+
+def all_reward_options(values: Mapping[str, Any], where: str) -> tuple[type, ...]:
+    """Return those of all rewards, including user-defined ones and those of other packages."""
+    load_plugin_modules(read_section(RewardOptions, values, where).reward_modules)
+    REWARDS.read_entry_points()
+    return option_classes_of(REWARDS.items.values())
 
 
 def option_classes_of(rewards: Iterable[Any]) -> tuple[type, ...]:

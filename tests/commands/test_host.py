@@ -87,7 +87,7 @@ def test_the_engine_can_be_chosen_though_pysimt_is_there(tmp_path):
 @pytest.mark.parametrize(
     ("host", "expected"), [("pysimt", "get it from its repository"), ("tensorflow", "is not one of")]
 )
-def test_what_is_asked_for_but_not_there_is_one_line(tmp_path, host, expected, monkeypatch):
+def test_a_host_that_is_not_available_is_refused_in_one_line(tmp_path, host, expected, monkeypatch):
     done = tell(tmp_path, host)
     if host == "pysimt" and done.returncode == 0:
         pytest.skip("pysimt itself is importable here")

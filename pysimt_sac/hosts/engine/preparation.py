@@ -68,7 +68,10 @@ def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> li
         else:
             check_same_words(model, checkpoint)
         taken = load_weights(model, weights, checkpoint.path, partial=True)
-        notes.append(f"Loaded {len(taken)} of {len(model.state_dict())} weights from {checkpoint.path}")
+        n_all = len(model.state_dict())
+        notes.append(f"Loaded {len(taken)} of {n_all} weights from {checkpoint.path}")
+        if len(taken) < n_all and not options.pretrained_layers:
+            notes.append(f"Warning: {n_all - len(taken)} weights are not in {checkpoint.path} and start at random")
     for prefix in options.freeze_layers:
         frozen = [item for item in model.named_parameters() if item[0].startswith(prefix)]
         if not frozen:

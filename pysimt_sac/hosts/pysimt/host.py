@@ -31,7 +31,7 @@ import pysimt_sac.models  # noqa: F401 - registers our algorithms
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.core.files import make_folder, require_file, write_lines
-from pysimt_sac.core.metrics import ScoredBy
+from pysimt_sac.core.metrics import RegisteredMetric
 from pysimt_sac.core.options import defaults, names, read_section
 from pysimt_sac.core.registry import METRICS, MODELS, load_plugin_modules
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
@@ -141,7 +141,7 @@ def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
 class Scorer:
     """One of our metrics, for pysimt's evaluator."""
 
-    def __init__(self, name: str, scored_by: ScoredBy) -> None:
+    def __init__(self, name: str, scored_by: RegisteredMetric) -> None:
         self.name, self.scored_by = name, scored_by
 
     def compute(self, refs: Any, hyps: list[str], language: str | None = None) -> Any:

@@ -1,7 +1,6 @@
-"""Configuration files as text: includes, command-line overrides, and the comments above the keys.
+"""Configuration files on top of those that they include, with overrides from the command line.
 
 Nothing is interpolated here, so that an including file or an override affects whatever refers to it with `${...}`.
-`MergedConfig.text` returns a plain configuration in pysimt's format, which `parser.read_config` reads.
 """
 
 import os
@@ -9,110 +8,170 @@ import re
 from collections.abc import Iterable
 from configparser import ConfigParser, ExtendedInterpolation, RawConfigParser
 from configparser import Error as ConfigParserError
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.core.files import read_lines, require_file
+from pysimt_sac.core.files import kind_of, read_lines, require_file
 from pysimt_sac.core.options import defaults
 from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.hosts.engine.config.ready import ready_configs
 from pysimt_sac.hosts.engine.config.values import expand_environment, parse_literal
 
 INCLUDE, BASE = "include", "base"
-COMMENT = ("#", ";")
+REFERENCE = re.compile(r"\$\{(?:([^:}]*):)?([^}]*)\}")
+SECTION_OR_KEY = re.compile(r"\[(?P<section>.+)\]|(?P<key>[^\s:=][^:=]*)")
 Place = tuple[str, str]  # section and key; an empty key: the section itself; both empty: the file
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A key's value as written, the comment lines directly above it, and their file."""
-
-    text: str | None
-    comment: tuple[str, ...]
-    file: Path
-
-
-@dataclass
 class MergedConfig:
-    """A configuration file with its includes and the command-line overrides."""
+    """A configuration file on top of those that it includes, with overrides.
 
-    path: Path
-    sections: dict[str, dict[str, Entry]] = field(default_factory=dict)
-    comments: dict[str, tuple[str, ...]] = field(default_factory=dict)  # above each section; "": of the file
+    values: sections and keys as written. files: the file that each key comes from. layers: all files, in reading order.
+    """
 
-    def add(self, other: "MergedConfig") -> None:
-        """Replace values by those of another file; a value without a comment keeps the one it has here."""
-        for section, entries in other.sections.items():
-            mine = self.sections.setdefault(section, {})
-            for key, entry in entries.items():
-                comment = entry.comment or (mine[key].comment if key in mine else ())
-                mine[key] = replace(entry, comment=comment)
-        self.comments.update({name: comment for name, comment in other.comments.items() if comment})
+    def __init__(self, path: Path, overrides: Iterable[str] = ()) -> None:
+        self.path = path
+        self.values = raw_parser()
+        self.files: dict[Place, Path] = {}
+        self.layers: list[Path] = []
+        self.read(path, ())
+        for word in overrides:
+            self.override(word)
 
-    def text(self) -> str:
-        """Return a plain configuration without includes."""
-        blocks = ["\n".join(self.comments[""])] if self.comments.get("") else []
-        for section, entries in self.sections.items():
-            lines = [*self.comments.get(section, ()), f"[{section}]"]
-            for key, entry in entries.items():
-                lines += [*entry.comment, entry_text(key, entry.text)]
-            blocks.append("\n".join(lines))
-        return "\n\n".join(blocks) + "\n"
-
-    def is_inherited(self, section: str, key: str) -> bool:
-        """Return whether a key comes from an included file, not from the file itself or the command line."""
-        entry = self.sections.get(section, {}).get(key)
-        return entry is not None and entry.file != self.path
-
-    def file_of(self, section: str, key: str) -> Path:
-        """Return the file that a key comes from."""
-        entry = self.sections.get(section, {}).get(key)
-        return entry.file if entry else self.path
-
-    def is_referred_to(self, section: str, key: str) -> bool:
-        """Return whether another value interpolates this key."""
-        elsewhere = re.compile(rf"\$\{{{re.escape(section)}:{re.escape(key)}\}}", re.IGNORECASE)
-        within = re.compile(rf"\$\{{{re.escape(key)}\}}", re.IGNORECASE)
-        return any(
-            elsewhere.search(entry.text or "") or (name == section and within.search(entry.text or ""))
-            for name, entries in self.sections.items()
-            for entry in entries.values()
-        )
-
-    def drop(self, section: str, keys: Iterable[str]) -> None:
-        """Remove some keys, except those that another value refers to."""
-        for key in keys:
-            if not self.is_referred_to(section, key):
-                del self.sections[section][key]
+    def read(self, path: Path, including: tuple[Path, ...]) -> None:
+        """Read a file after the files that it includes. including: the chain of files that led here."""
+        own, chain = read_one(path), (*including, path)
+        for base in included_files(path, own):
+            if any(base.resolve() == other.resolve() for other in chain):
+                files = " -> ".join(file.name for file in (*chain, base))
+                raise UserError(f"a file includes itself: {files}", f"{path} [{INCLUDE}]", "remove one of them")
+            self.read(base, chain)
+        own.remove_section(INCLUDE)
+        self.values.read_dict(own)
+        self.files |= {(section, key): path for section in own.sections() for key in own.options(section)}
+        self.layers.append(path)
 
     def override(self, word: str) -> None:
         """Apply `section.key:value` as if it were in the file; `data.val_set.src:FILE` sets a dictionary's entry."""
-        section, (key, *inner), text = split_override(word, {"train", *self.sections})
+        section, (key, *inner), text = split_override(word, {"train", *self.values.sections()})
         where = f"override {word!r}"
-        if section == "vars" and key not in self.sections["vars"] and not self.is_referred_to("vars", key):
-            raise UserError(f"no value refers to {key!r}", where, did_you_mean(key, self.sections["vars"]))
+        if section == "vars" and key not in self.keys("vars") and ("vars", key) not in self.references():
+            raise UserError(f"no value refers to {key!r}", where, did_you_mean(key, self.keys("vars")))
         if inner:
-            text = self.with_inner(section, key, inner, text, where)
-        entries = self.sections.setdefault(section, {})
-        text = text.strip()
-        if raw_values(f"[x]\n{entry_text(key, text)}") != {"x": {key: text}}:
+            holder = {key: self.dictionary(section, key)}
+            set_nested(holder, [key, *inner], parse_literal(text), section, where)
+            text = repr(holder[key])
+        if not can_be_written(key, text.strip()):
             raise UserError("a configuration cannot hold such a key or value", where)
-        entries[key] = Entry(text, entries[key].comment if key in entries else (), self.path)
+        self.values.read_dict({section: {key: text.strip()}})
+        self.files[section, key] = self.path
 
-    def with_inner(self, section: str, key: str, inner: list[str], text: str, where: str) -> str:
-        """Return the text of a dictionary with one of its values changed."""
-        written = self.sections.get(section, {}).get(key)
-        whole = parse_literal(written.text) if written else None
-        if written and not isinstance(whole, dict):  # it may be interpolated as a whole
-            whole = parse_literal(interpolating_parser(self.text(), self.path).get(section, key))
-        place: Any = {key: whole}
-        for name in (outer := [key, *inner])[:-1]:
-            if not isinstance(place.get(name), dict):
-                raise UserError(f"[{section}] has no dictionary {name!r}", where)
-            place = place[name]
-        place[outer[-1]] = parse_literal(text)
-        return repr(whole)
+    def dictionary(self, section: str, key: str) -> Any:
+        """Return the dictionary that a key holds, interpolated only if it is the result of an interpolation."""
+        text = self.values.get(section, key, fallback=None)
+        found = parse_literal(text)
+        if text is None or isinstance(found, dict):
+            return found
+        try:
+            return parse_literal(self.interpolating_parser().get(section, key))
+        except ConfigParserError as error:
+            raise syntax_error(error, self.path) from error
+
+    def keys(self, section: str) -> list[str]:
+        """Return the keys that a section is given."""
+        return self.values.options(section) if self.values.has_section(section) else []
+
+    def references(self) -> set[Place]:
+        """Return the section and key of every `${...}`."""
+        return {
+            (other or section, key.lower())
+            for section in self.values.sections()
+            for _, text in self.values.items(section)
+            for other, key in REFERENCE.findall(text or "")
+        }
+
+    def drop_included(self, section: str, keys: Iterable[str]) -> list[str]:
+        """Remove those keys that come from included files, unless another value refers to them; return them all."""
+        included = [key for key in keys if self.files.get((section, key), self.path) != self.path]
+        for key in included:
+            if (section, key) not in self.references():
+                self.values.remove_option(section, key)
+        return included
+
+    def text(self, with_comments: bool = False) -> str:
+        """Return one plain configuration without includes, in pysimt's format."""
+        comments = self.comments() if with_comments else {}
+        blocks = ["\n".join(comments["", ""])] if ("", "") in comments else []
+        for section in self.values.sections():
+            lines = [*comments.get((section, ""), ()), f"[{section}]"]
+            for key, text in self.values.items(section):
+                lines += [*comments.get((section, key), ()), entry_text(key, text)]
+            blocks.append("\n".join(lines))
+        return "\n\n".join(blocks) + "\n"
+
+    def comments(self) -> dict[Place, list[str]]:
+        """Return the comments above keys and sections, each from the last file that has one, and the file's header."""
+        found: dict[Place, list[str]] = {}
+        for path in self.layers:
+            found.pop(("", ""), None)
+            found |= read_comments(read_lines(path))
+        return found
+
+    def interpolating_parser(self) -> ConfigParser:
+        """Return a parser that interpolates, with environment variables and the defaults of `[train]`."""
+        parser = ConfigParser(interpolation=ExtendedInterpolation(), allow_no_value=True)
+        parser.read_dict({"train": {key: str(value) for key, value in defaults(TrainOptions).items()}})
+        parser.read_string(expand_environment(self.text()))
+        return parser
+
+
+def raw_parser(text: str = "") -> RawConfigParser:
+    """Return a parser that reads values as written; `[DEFAULT]` is a section like any other."""
+    parser = RawConfigParser(allow_no_value=True, default_section="\n")
+    parser.read_string(text)
+    return parser
+
+
+def read_one(path: Path) -> RawConfigParser:
+    """Read one file without its includes."""
+    try:
+        return raw_parser("\n".join(read_lines(path, "configuration file")))
+    except ConfigParserError as error:
+        raise syntax_error(error, path) from error
+    except AttributeError as error:  # configparser itself crashes in this case
+        hint = "give that key a value, or do not indent the line after it"
+        raise UserError("a key without a value is followed by an indented line", path, hint) from error
+
+
+def syntax_error(error: ConfigParserError, path: Path) -> UserError:
+    """Turn an error of configparser into a `UserError`."""
+    reason = str(error).replace("'<string>'", "file").replace("<string>", "file")
+    return UserError(reason, path, "see experiments/ for examples")
+
+
+def included_files(path: Path, own: RawConfigParser) -> list[Path]:
+    """Return the files that `[include] base` names, relative to the including file; or shipped ones of that name."""
+    if not own.has_section(INCLUDE):
+        return []
+    where = f"{path} [{INCLUDE}]"
+    for key in own.options(INCLUDE):
+        if key != BASE:
+            raise UserError(f"unknown key {key!r}", where, f"its only key is {BASE!r}")
+    text = expand_environment(own.get(INCLUDE, BASE, fallback="") or "")
+    names = [name.strip() for name in text.replace("\n", ",").split(",") if name.strip()]
+    if not names:
+        raise UserError("names no file", f"{where} {BASE}", f"e.g. {BASE}: mle.conf")
+    shipped = {file.name: file for file in ready_configs(with_bases=True).values()}
+    files = []
+    for name in names:
+        file = path.parent / os.path.expanduser(name)
+        try:
+            is_shipped = name in shipped and not kind_of(file)
+            files.append(shipped[name] if is_shipped else require_file(file, "configuration file"))
+        except UserError as error:
+            raise UserError(f"{error.where}: {error.what}", f"{where} {BASE}", error.hint) from error
+    return files
 
 
 def split_override(word: str, sections: Iterable[str]) -> tuple[str, list[str], str]:
@@ -126,6 +185,15 @@ def split_override(word: str, sections: Iterable[str]) -> tuple[str, list[str], 
     return section, key.lower().split("."), text
 
 
+def set_nested(values: dict[str, Any], keys: list[str], value: Any, section: str, where: str) -> None:
+    """Set a value inside nested dictionaries."""
+    for key in keys[:-1]:
+        if not isinstance(values.get(key), dict):
+            raise UserError(f"[{section}] has no dictionary {key!r}", where)
+        values = values[key]
+    values[keys[-1]] = value
+
+
 def entry_text(key: str, text: str | None) -> str:
     """Format a key and its value; continuation lines are indented, those of a dictionary to its bracket."""
     if text is None:
@@ -135,121 +203,29 @@ def entry_text(key: str, text: str | None) -> str:
     return "\n".join([f"{key}: {first}".rstrip(), *(f"{indent}{line}".rstrip() for line in others)])
 
 
-def read_merged(path: Path, overrides: Iterable[str] = ()) -> MergedConfig:
-    """Read a configuration file with its includes, and apply overrides."""
-    merged = read_with_bases(path, ())
-    merged.path = path
+def can_be_written(key: str, text: str) -> bool:
+    """Return whether a file can hold a key with this value."""
     try:
-        for word in overrides:
-            merged.override(word)
-    except ConfigParserError as error:
-        raise syntax_error(error, path) from error
-    return merged
+        return dict(raw_parser(f"[x]\n{entry_text(key, text)}").items("x")) == {key: text}
+    except ConfigParserError:
+        return False
 
 
-def merged_config_text(path: str | Path, overrides: Iterable[str] = ()) -> str:
-    """Return a configuration file with its includes and overrides as one plain configuration."""
-    return read_merged(Path(path), overrides).text()
-
-
-def read_with_bases(path: Path, including: tuple[Path, ...]) -> MergedConfig:
-    """Read a file after the files it includes. including: the chain of files that led here."""
-    own, chain = read_one(path), (*including, path)
-    bases = included_files(path, own.sections.pop(INCLUDE)) if INCLUDE in own.sections else []
-    own.comments[""] += own.comments.pop(INCLUDE, ())
-    merged = MergedConfig(path)
-    for base in bases:
-        if any(base.resolve() == other.resolve() for other in chain):
-            files = " -> ".join(file.name for file in (*chain, base))
-            raise UserError(f"a file includes itself: {files}", f"{path} [{INCLUDE}]", "remove one of them")
-        merged.add(read_with_bases(base, chain))
-    merged.comments[""] = ()
-    merged.add(own)
-    return merged
-
-
-def included_files(path: Path, include: dict[str, Entry]) -> list[Path]:
-    """Return the files that `[include] base` names, relative to the including file."""
-    where = f"{path} [{INCLUDE}]"
-    for key in include:
-        if key != BASE:
-            raise UserError(f"unknown key {key!r}", where, f"its only key is {BASE!r}")
-    text = expand_environment((include[BASE].text if BASE in include else None) or "")
-    names = [name.strip() for name in text.replace("\n", ",").split(",") if name.strip()]
-    if not names:
-        raise UserError("names no file", f"{where} {BASE}", f"e.g. {BASE}: mle.conf")
-    files = [path.parent / os.path.expanduser(name) for name in names]
-    for file in files:
-        try:
-            require_file(file, "configuration file")
-        except UserError as error:
-            raise UserError(f"{error.where}: {error.what}", f"{where} {BASE}", error.hint) from error
-    return files
-
-
-def read_one(path: Path) -> MergedConfig:
-    """Read one file without its includes."""
-    lines = read_lines(path, "configuration file")
-    try:
-        values = raw_values("\n".join(lines))
-    except ConfigParserError as error:
-        raise syntax_error(error, path) from error
-    except AttributeError as error:  # configparser itself crashes in this case
-        hint = "give that key a value, or do not indent the line after it"
-        raise UserError("a key without a value is followed by an indented line", path, hint) from error
-    comments = read_comments(lines)
-    sections = {
-        section: {key: Entry(text, comments.get((section, key), ()), path) for key, text in entries.items()}
-        for section, entries in values.items()
-    }
-    return MergedConfig(path, sections, {name: comment for (name, key), comment in comments.items() if not key})
-
-
-def syntax_error(error: ConfigParserError, path: Path) -> UserError:
-    """Turn an error of configparser into a `UserError`."""
-    reason = str(error).replace("'<string>'", "file").replace("<string>", "file")
-    return UserError(reason, path, "see experiments/ for examples")
-
-
-def raw_values(text: str) -> dict[str, dict[str, str | None]]:
-    """Return sections, keys and values as written; `[DEFAULT]` is a section like any other."""
-    parser = RawConfigParser(allow_no_value=True, default_section="\n")
-    parser.read_string(text)
-    return {section: dict(parser.items(section)) for section in parser.sections()}
-
-
-def read_comments(lines: Iterable[str]) -> dict[Place, tuple[str, ...]]:
-    """Return the comment lines directly above every key and section; for the file, its header."""
-    found: dict[Place, tuple[str, ...]] = {}
+def read_comments(lines: Iterable[str]) -> dict[Place, list[str]]:
+    """Return the comment lines directly above keys and sections; for the file, what stands before its first section."""
+    found: dict[Place, list[str]] = {("", ""): []}
     above: list[str] = []
-    header: list[str] = []
-    section, in_value, indent = "", False, 0
+    section = ""
     for line in lines:
-        words, depth = line.strip(), len(line) - len(line.lstrip())
-        if words.startswith(COMMENT):
-            above.append(words)
+        if line.startswith(("#", ";")):
+            above.append(line.rstrip())
             continue
-        if not words and not section:
-            header += [*above, ""]
-        elif words and not (in_value and depth > indent):  # neither empty nor a continuation line
-            indent = depth
-            if match := RawConfigParser.SECTCRE.match(words):
-                section, in_value = match["header"], False
-                found[section, ""] = tuple(above)
-            elif match := RawConfigParser.OPTCRE_NV.match(words):
-                in_value = True
-                found[section, match["option"].strip().lower()] = tuple(above)
+        if not line.strip() and not section:
+            found["", ""] += [*above, ""]
+        elif match := SECTION_OR_KEY.match(line):  # else empty, or the continuation of a value
+            section = match["section"] or section
+            found[section, (match["key"] or "").strip().lower()] = above
         above = []
-    found["", ""] = tuple("\n".join(header).strip("\n").split("\n")) if any(header) else ()
-    return found
-
-
-def interpolating_parser(text: str, path: Path) -> ConfigParser:
-    """Return an interpolating parser of a plain configuration, with the defaults of `[train]`."""
-    parser = ConfigParser(interpolation=ExtendedInterpolation(), allow_no_value=True)
-    parser.read_dict({"train": {key: str(value) for key, value in defaults(TrainOptions).items()}})
-    try:
-        parser.read_string(expand_environment(text))
-    except ConfigParserError as error:
-        raise syntax_error(error, path) from error
-    return parser
+    header = [*found["", ""], *found.pop((INCLUDE, ""), [])]
+    found["", ""] = "\n".join(header).strip("\n").split("\n") if any(header) else []
+    return {place: comment for place, comment in found.items() if comment}

@@ -5,35 +5,24 @@ Reading (`read_config`) only parses. `check_config` validates against the declar
 
 import dataclasses
 import operator
+import re
 from collections.abc import Callable, Iterable
 from configparser import Error as ConfigParserError
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.core.options import defaults, names, read_section
-from pysimt_sac.core.parts import check_clashes, check_declaration, sections_with_parts
+from pysimt_sac.core.options import check_clashes, check_declaration, defaults, names, read_section
 from pysimt_sac.core.registry import MODELS, load_plugin_modules
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
-from pysimt_sac.hosts.engine.config.merging import (
-    MergedConfig,
-    entry_text,
-    interpolating_parser,
-    read_merged,
-    split_override,
-    syntax_error,
-)
+from pysimt_sac.hosts.engine.config.merging import MergedConfig, entry_text, set_nested, split_override, syntax_error
 from pysimt_sac.hosts.engine.config.recipe import check_recipe, keys_without_effect
 from pysimt_sac.hosts.engine.config.values import parse_value, plain, write_value
 
 REQUIRED_SECTIONS = ("train", "model", "data", "vocabulary")
-ONLY_IN_PYSIMT = {
-    "SimultaneousWaitKNMT": "wait-k translation",
-    "EncoderSelfAttentionSimultaneousNMT": "multimodal self-attention",
-    "EncoderSelfAttentionSimultaneousWaitKNMT": "multimodal wait-k translation",
-    "SimultaneousTFNMT": "the transformer",
-    "SimultaneousTFWaitKNMT": "the wait-k transformer",
-}
+ONLY_IN_PYSIMT = re.compile(r"(EncoderSelfAttention)?Simultaneous(TF)?(WaitK)?NMT")  # except SimultaneousNMT, ours
+DIRECTION = re.compile(r"\s*src\s*(:\s*Text\s*)?->\s*(?P<target>[^\s:,]+)\s*(:\s*Text\s*)?")
 
 
 class Options:
@@ -72,41 +61,38 @@ class Options:
     def override(self, overrides: Iterable[str]) -> None:
         """Apply `section.key:value` words to final values; `data.val_set.src:FILE` sets a dictionary's entry."""
         for word in overrides:
-            section, (*outer, last), text = split_override(word, self.sections)
+            section, keys, text = split_override(word, self.sections)
             if section == "vars":
                 hint = "override the keys that refer to it, e.g. data.test_set.src:FILE"
                 raise UserError("references to [vars] were already resolved in training", f"override {word!r}", hint)
-            place = self[section]
-            for name in outer:
-                if not isinstance(place.get(name), dict):
-                    raise UserError(f"[{section}] has no dictionary {name!r}", f"override {word!r}")
-                place = place[name]
-            place[last] = parse_value(text)
+            set_nested(self[section], keys, parse_value(text), section, f"override {word!r}")
 
 
 def read_config(path: str | Path, overrides: Iterable[str] = ()) -> Options:
     """Parse a configuration file with its includes; overrides apply before `${...}` is interpolated."""
-    merged = read_merged(Path(path), overrides)
-    parser = interpolating_parser(merged.text(), merged.path)
+    merged = MergedConfig(Path(path), overrides)
     try:
+        parser = merged.interpolating_parser()
         sections = {name: {key: parse_value(text) for key, text in parser.items(name)} for name in parser.sections()}
     except ConfigParserError as error:
         raise syntax_error(error, merged.path) from error
-    for missing in (name for name in REQUIRED_SECTIONS if name not in sections or not sections[name]):
-        raise UserError(f"has no section [{missing}]", path, "see experiments/mle.conf for a whole example")
+    for missing in (name for name in REQUIRED_SECTIONS if not merged.keys(name)):
+        similar = get_close_matches(missing, set(sections) - set(REQUIRED_SECTIONS), n=1)
+        hint = f"is [{similar[0]}] meant?" if similar else "see experiments/mle.conf for a whole example"
+        raise UserError(f"has no section [{missing}]", path, hint)
     return Options(str(path), sections, merged)
 
 
 def config_text(options: Options) -> str:
     """Return a configuration as one plain file with comments, not interpolated; for a checkpoint, final values."""
-    return options.merged.text() if options.merged else resolved_text(options)
+    return options.merged.text(with_comments=True) if options.merged else resolved_text(options)
 
 
 def resolved_text(options: Options, given_only: bool = False) -> str:
     """Return the final values, fully interpolated. given_only: omit keys that no file or override sets."""
     blocks = []
     for name in options.sections:
-        given = options.merged.sections.get(name, {}) if given_only and options.merged else options[name]
+        given = options.merged.keys(name) if given_only and options.merged else options[name]
         values = {key: value for key, value in options[name].items() if key in given}
         blocks.append("\n".join([f"[{name}]", *(entry_text(key, write_value(value)) for key, value in values.items())]))
     return "\n\n".join(blocks) + "\n"
@@ -124,11 +110,8 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     model = find_model(train.model_type, f"{where} [train] model_type")
     classes = used_option_classes(model, options.model, f"{where} [model]")
     warned = check_model_keys(options, classes)
-    for cls in classes:
-        read_section(cls, options.model, f"{where} [model]")
-    recipe = read_section(RecipeOptions, options.model, f"{where} [model]")
-    warned += check_recipe(recipe, train, where)
-    warned += keys_without_effect(train, read_section(ModelOptions, options.model, f"{where} [model]"))
+    read: dict[type, Any] = {cls: read_section(cls, options.model, f"{where} [model]") for cls in classes}
+    warned += check_recipe(read[RecipeOptions], train, where) + keys_without_effect(train, read[ModelOptions])
     check_data(options)
     return train, warned
 
@@ -141,9 +124,9 @@ def plugin_modules(options: Options) -> tuple[str, ...]:
 
 def find_model(name: str, where: str) -> Any:
     """Return the model class of that name."""
-    if name in ONLY_IN_PYSIMT:
+    if name != "SimultaneousNMT" and ONLY_IN_PYSIMT.fullmatch(name):
         hint = "install pysimt alongside this package to use it, or choose SimultaneousNMT"
-        raise UserError(f"{name} ({ONLY_IN_PYSIMT[name]}) is offered only by pysimt itself", where, hint)
+        raise UserError(f"{name} is offered only by pysimt itself", where, hint)
     if not name:
         raise UserError("no model is named", where, "e.g. model_type: SimultaneousNMT")
     return MODELS.get(name, where)
@@ -155,13 +138,14 @@ def option_classes(model: Any) -> tuple[type, ...]:
 
 
 def used_option_classes(model: Any, values: dict[str, Any], where: str) -> tuple[type, ...]:
-    """Return `option_classes` and those of the parts that `[model]` names, such as custom rewards; runs their files."""
+    """Return `option_classes` and those of the rewards that `[model]` names; runs the user's files that define them."""
+    from pysimt_sac.rewards.base import RewardOptions, chosen_reward_options
+
     classes = list(option_classes(model))
     for cls in classes:
         check_declaration(cls, f"option_classes of {model.__name__}")
-    values = {**getattr(model, "defaults", {}), **values}
-    for section in sections_with_parts(classes):
-        classes += section.options_of_named(values, where)
+    if RewardOptions in classes:
+        classes += chosen_reward_options({**getattr(model, "defaults", {}), **values}, where)
     check_clashes(classes, where)
     return tuple(dict.fromkeys(classes))
 
@@ -177,42 +161,30 @@ def model_keys(model: Any) -> set[str]:
 
 
 def check_model_keys(options: Options, classes: Iterable[type]) -> list[str]:
-    """Refuse keys that no model knows; return warnings about keys of other models, unless included."""
+    """Refuse keys that no model knows; return warnings about keys of other models.
+
+    Included keys of other models are dropped instead: so a control can include the experiment that it controls.
+    """
     own = keys_of(classes)
     every = own.union(*map(model_keys, MODELS.items.values()))
     if not every.issuperset(options.model):
-        every |= keys_of_all_parts(options)
+        from pysimt_sac.rewards.base import all_reward_options
+
+        every |= keys_of(all_reward_options(options.model, f"{options.filename} [model]"))
     for key in options.model:
         if key not in every:
             raise UserError(f"unknown key {key!r}", place_of(options, "model", key), did_you_mean(key, every))
-    return [f"[model] {key} is not used by {options.train['model_type']}" for key in drop_unused(options, own)]
-
-
-def keys_of_all_parts(options: Options) -> set[str]:
-    """Return the keys of all parts that any model could name, such as rewards in files that this one does not use."""
-    classes = dict.fromkeys(cls for model in MODELS.items.values() for cls in option_classes(model))
-    where = f"{options.filename} [model]"
-    found = (section.options_of_registered(options.model, where) for section in sections_with_parts(classes))
-    return set().union(*map(keys_of, found))
+    unused = [key for key in options.model if key not in own]
+    included = options.merged.drop_included("model", unused) if options.merged else []
+    for key in included:
+        del options.model[key]
+    return [f"[model] {key} is not used by {options.train['model_type']}" for key in unused if key not in included]
 
 
 def place_of(options: Options, section: str, key: str) -> str:
     """Return the location of a key for messages; it may be an included file."""
-    return f"{options.merged.file_of(section, key) if options.merged else options.filename} [{section}]"
-
-
-def drop_unused(options: Options, used: set[str]) -> list[str]:
-    """Drop included keys of `[model]` that the model does not use; return the other unused keys.
-
-    This lets a control include the experiment that it controls, and name another model.
-    """
-    unused, merged = [key for key in options.model if key not in used], options.merged
-    included = [key for key in unused if merged and merged.is_inherited("model", key)]
-    for key in included:
-        del options.model[key]
-    if merged:
-        merged.drop("model", included)
-    return [key for key in unused if key not in included]
+    file = options.merged.files.get((section, key)) if options.merged else None
+    return f"{file or options.filename} [{section}]"
 
 
 def check_data(options: Options) -> None:
@@ -231,24 +203,13 @@ def check_data(options: Options) -> None:
 
 
 def parse_direction(direction: Any, where: str) -> tuple[str, str]:
-    """Return the names of the source and the target in `src:Text -> trg:Text`."""
-    place = f"{where} [model] direction"
-    if not isinstance(direction, str) or direction.count("->") != 1:
-        raise UserError(f"{direction!r} is not a direction", place, "e.g. direction: src:Text -> trg:Text")
-    sides = []
-    for part in direction.split("->"):
-        name, _, kind = (word.strip() for word in part.partition(":"))
-        if "," in part or kind not in ("", "Text"):
-            what = f"{part.strip()!r}: images and several inputs are offered only by pysimt itself"
-            raise UserError(what, place, "the embedded engine translates one text: src:Text -> trg:Text")
-        if not name:
-            raise UserError(f"{direction!r} lacks a side", place, "e.g. direction: src:Text -> trg:Text")
-        sides.append(name)
-    if sides[0] != "src":
-        raise UserError(f"the source must be named 'src', not {sides[0]!r}", place, "pysimt names its encoder after it")
-    if sides[1] == sides[0]:
-        raise UserError("source and target have the same name", place, "e.g. direction: src:Text -> trg:Text")
-    return sides[0], sides[1]
+    """Return the names of the source, always `src`, and the target in `src:Text -> trg:Text`."""
+    match = DIRECTION.fullmatch(direction) if isinstance(direction, str) else None
+    if match is None or match["target"] == "src":
+        what = f"{direction!r} is not a direction from one text to another"
+        hint = "write `src:Text -> NAME:Text`; images and several inputs are offered only by pysimt itself"
+        raise UserError(what, f"{where} [model] direction", hint)
+    return "src", match["target"]
 
 
 def result_changing_differences(

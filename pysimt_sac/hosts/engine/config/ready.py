@@ -11,8 +11,8 @@ def ready_folder() -> Path | None:
     return next((folder for folder in places if folder.is_dir()), None)
 
 
-def ready_configs() -> dict[str, Path]:
-    """Return the shipped experiments by name, without files that exist only to be included."""
+def ready_configs(with_bases: bool = False) -> dict[str, Path]:
+    """Return the shipped experiments by name. with_bases: also files that exist only to be included."""
     folder = ready_folder()
     paths = sorted(folder.glob("*.conf")) if folder else []
-    return {path.stem: path for path in paths if not path.name.startswith("base_")}
+    return {path.stem: path for path in paths if with_bases or not path.name.startswith("base_")}

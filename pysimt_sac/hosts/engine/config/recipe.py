@@ -1,6 +1,7 @@
-"""Constraints on the keys of a training recipe (`RecipeOptions`): by each other, `[train]`, models and hosts."""
+"""Keys that contradict each other, have no effect, or ask too much of a host."""
 
 import dataclasses
+from typing import Any
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
@@ -12,7 +13,7 @@ ACCUMULATED = ("SimultaneousNMT", "MLENMT")  # whose `forward` only computes; le
 
 def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> list[str]:
     """Refuse keys that contradict each other; return warnings about those without effect."""
-    place = f"{where} [model]"
+    place, model = f"{where} [model]", train.model_type.lower()
     if recipe.lr_schedule and train.lr_decay:
         hint = f"set lr_decay: False to use the schedule, or lr_schedule: none to keep {train.lr_decay}"
         what = f"{recipe.lr_schedule} and [train] lr_decay: {train.lr_decay} both change the learning rate"
@@ -24,35 +25,21 @@ def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> l
         raise UserError(f"is for adam, not for {train.optimizer}", f"{place} weight_decay", "use [train] l2_reg")
     if recipe.weight_decay > 0 and train.l2_reg > 0:
         raise UserError("and [train] l2_reg both decay the weights", f"{place} weight_decay", "set one of them to 0")
-    if recipe.label_smoothing > 0 and not is_one_of(train.model_type, SMOOTHED):
+    if recipe.label_smoothing > 0 and model not in map(str.lower, SMOOTHED):
         what = f"{train.model_type} has its own loss, which is not smoothed"
         raise UserError(what, f"{place} label_smoothing", f"only {' and '.join(SMOOTHED)} supports it")
-    if recipe.accumulate > 1 and not is_one_of(train.model_type, ACCUMULATED):
+    if recipe.accumulate > 1 and model not in map(str.lower, ACCUMULATED):
         what = f"{train.model_type} makes its own updates"
         hint = f"only {' and '.join(ACCUMULATED)} support it; raise batch_size instead"
         raise UserError(what, f"{place} accumulate", hint)
-    return unused(recipe)
-
-
-def is_one_of(model_type: str, names: tuple[str, ...]) -> bool:
-    """Return whether a model has one of these names, ignoring case as the registry does."""
-    return model_type.lower() in [name.lower() for name in names]
-
-
-def unused(recipe: RecipeOptions) -> list[str]:
-    """Return a warning for each key that the chosen schedule ignores."""
-    warned = []
-    if recipe.lr_warmup and not recipe.lr_schedule:
-        warned.append("[model] lr_warmup is not used without an lr_schedule, e.g. constant")
-    for name, value in (("lr_total", recipe.lr_total), ("lr_final", recipe.lr_final)):
-        if value and recipe.lr_schedule not in FALLING:
-            chosen = recipe.lr_schedule or "a constant rate"
-            warned.append(f"[model] {name} is used by {' and '.join(FALLING)} only, not by {chosen}")
-    return warned
+    falls = f"lr_schedule: {' or '.join(FALLING)}", recipe.lr_schedule in FALLING
+    needs = {"lr_warmup": ("an lr_schedule, e.g. constant", bool(recipe.lr_schedule))}
+    return without_effect("model", recipe, {**needs, "lr_total": falls, "lr_final": falls})
 
 
 def keys_without_effect(train: TrainOptions, model: ModelOptions) -> list[str]:
     """Return a warning for each key of `[train]` and `[model]` that is not at its default and has no effect."""
+    plateau = "lr_decay: plateau", train.lr_decay == "plateau"
     needs = {
         "momentum": ("optimizer: sgd", train.optimizer == "sgd"),
         "nesterov": ("optimizer: sgd", train.optimizer == "sgd"),
@@ -61,17 +48,17 @@ def keys_without_effect(train: TrainOptions, model: ModelOptions) -> list[str]:
         "max_len": ("bucket_by", bool(model.bucket_by) or model.max_len is None),
         "bucket_order": ("bucket_by", bool(model.bucket_by)),
     }
-    plateau = "lr_decay: plateau", train.lr_decay == "plateau"
     needs |= {field.name: plateau for field in dataclasses.fields(train) if field.name.startswith("lr_decay_")}
+    return without_effect("train", train, needs) + without_effect("model", model, needs)
+
+
+def without_effect(section: str, options: Any, needs: dict[str, tuple[str, bool]]) -> list[str]:
+    """Return warnings about keys that are not at their default. needs: what a key needs, and whether that is given."""
     warned = []
-    for name, options in (("train", train), ("model", model)):
-        for field in dataclasses.fields(options):
-            if getattr(options, field.name) == field.default:
-                continue
-            if field.metadata["pysimt_only"]:
-                warned.append(f"[{name}] {field.name} has no effect without pysimt")
-            elif field.name in needs and not needs[field.name][1]:
-                warned.append(f"[{name}] {field.name} has no effect without {needs[field.name][0]}")
+    for field in dataclasses.fields(options):
+        need, is_given = ("pysimt", False) if field.metadata["pysimt_only"] else needs.get(field.name, ("", True))
+        if getattr(options, field.name) != field.default and not is_given:
+            warned.append(f"[{section}] {field.name} has no effect without {need}")
     return warned
 
 

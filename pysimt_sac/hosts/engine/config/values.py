@@ -3,6 +3,7 @@
 import ast
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,15 @@ from pysimt_sac.core.errors import UserError
 
 ENVIRONMENT = ("HOME", "USER", "LOCAL", "SCRATCH", "PWD")
 CONSTANTS = {"true": True, "false": False, "none": None}
+PATH = ("~", "/", "./", "../")  # how a path begins
 
 
 def parse_value(text: str | None) -> Any:
-    """Parse a Python literal, or true, false and none in any case; anything else is a string or a path."""
-    return resolve_paths(parse_literal(text))
+    """Parse a Python literal, or true, false and none in any case; anything else is a string, a path or paths."""
+    value = parse_literal(text)
+    if isinstance(value, str) and len(words := [word.strip() for word in value.split(",")]) > 1:
+        value = words if all(word.startswith(PATH) for word in words) else value
+    return convert_leaves(value, as_path)
 
 
 def parse_literal(text: str | None) -> Any:
@@ -36,20 +41,11 @@ def parse_literal(text: str | None) -> Any:
 
 def write_value(value: Any) -> str:
     """Return the text that `parse_value`, or pysimt, reads as this value; `$` is escaped."""
-    value = without_paths(value)
+    value = convert_leaves(value, lambda leaf: str(leaf) if isinstance(leaf, Path) else leaf)
     text = value if isinstance(value, str) else repr(value)
     # pysimt mistakes every word that begins with a constant for that constant.
     is_plain = parse_literal(text) == value and not ("\n" in text or text.lower().startswith(tuple(CONSTANTS)))
     return (text if is_plain or not isinstance(value, str) else repr(value)).replace("$", "$$")
-
-
-def without_paths(value: Any) -> Any:
-    """Return `value` with every path as a string."""
-    if isinstance(value, dict):
-        return {without_paths(key): without_paths(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(without_paths(item) for item in value)
-    return str(value) if isinstance(value, Path) else value
 
 
 def plain(value: Any) -> Any:
@@ -63,25 +59,25 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def resolve_paths(value: Any) -> Any:
-    """Turn strings that begin like a path into absolute paths, also inside lists and dictionaries."""
+def convert_leaves(value: Any, convert: Callable[[Any], Any]) -> Any:
+    """Return `value` with a function applied to everything that is not a list, a tuple or a dictionary."""
     if isinstance(value, list | tuple):
-        return type(value)(resolve_paths(item) for item in value)
+        return type(value)(convert_leaves(item, convert) for item in value)
     if isinstance(value, dict):
-        return {resolve_paths(key): resolve_paths(item) for key, item in value.items()}
-    if isinstance(value, str) and not is_text(value):
+        return {convert_leaves(key, convert): convert_leaves(item, convert) for key, item in value.items()}
+    return convert(value)
+
+
+def as_path(value: Any) -> Any:
+    """Return a string that begins like a path as an absolute path, anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):  # lone surrogates
         raise UserError(f"{value!r} has a character that no text or file name can have", "configuration")
-    if isinstance(value, str) and value.startswith(("~", "/", "./", "../")):
-        try:
-            return Path(value).expanduser().resolve()
-        except (RuntimeError, ValueError, OSError) as error:
-            raise UserError(f"not a usable path: {error}", repr(value)) from error
-    return value
-
-
-def is_text(value: str) -> bool:
-    """Return whether a string can be written anywhere; `'\\0'` and lone surrogates cannot."""
-    return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+    try:
+        return Path(value).expanduser().resolve() if value.startswith(PATH) else value
+    except (RuntimeError, ValueError, OSError) as error:
+        raise UserError(f"not a usable path: {error}", repr(value)) from error
 
 
 def expand_environment(text: str) -> str:

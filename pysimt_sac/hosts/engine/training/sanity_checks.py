@@ -6,13 +6,12 @@ None of it is an error: it may be intended. But each is what a mistake in a conf
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pysimt_sac.core.files import stream_lines
+from pysimt_sac.core.sections import RecipeOptions, TrainOptions
 from pysimt_sac.core.vocabulary import UNK, Vocabulary
-from pysimt_sac.hosts.engine.checkpoint import Checkpoint
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text
 
 UNKNOWN = 0.05  # share of unknown words
@@ -64,16 +63,6 @@ def fitting_vocabularies(text: Text, own: str, vocabs: Mapping[str, Vocabulary])
             yield f"in that of {side!r} only {rate:.1%} are missing; are the vocabularies, or the files, swapped?"
 
 
-def about_actor(checkpoint: Checkpoint, vocabs: Mapping[str, Vocabulary], n_taken: int, n_all: int) -> Iterator[str]:
-    """Yield what is suspicious about the weights that a run starts from."""
-    for side, vocab in vocabs.items():
-        theirs = checkpoint.vocabularies.get(side)
-        if theirs and (difference := vocab.difference_from(theirs)):
-            yield f"pretrained_file was trained with another vocabulary of {side!r}: {difference}"
-    if n_taken < n_all:
-        yield f"only {n_taken} of {n_all} weights were found in {checkpoint.path}; the others start at random"
-
-
 def about_first_loss(nll: float, n_words: int, is_trained: bool) -> Iterator[str]:
     """Yield what is suspicious about the references' likelihood before training. is_trained: it should be high."""
     guessing = math.log(n_words)
@@ -84,14 +73,18 @@ def about_first_loss(nll: float, n_words: int, is_trained: bool) -> Iterator[str
         yield f"{what}: check the model's options"
 
 
-def about_length(train: Any, per_epoch: int, has_validation: bool, actor_learns: bool) -> Iterator[str]:
+def about_length(train: TrainOptions, recipe: RecipeOptions, per_epoch: int, actor_learns: bool) -> Iterator[str]:
     """Yield what is suspicious about a run's length. per_epoch: updates per epoch."""
     updates, first_validation = min(train.max_iterations, train.max_epochs * per_epoch), train.eval_freq or per_epoch
     if not actor_learns:
         yield f"the model never learns within max_epochs ({train.max_epochs}): until then only critics or rewards learn"
-    if has_validation and train.eval_start > train.max_epochs:
+    if recipe.lr_schedule and recipe.lr_warmup >= updates:
+        yield f"the learning rate never reaches lr: lr_warmup is {recipe.lr_warmup}, and the run has {updates} updates"
+    if train.eval_freq < 0:
+        return
+    if train.eval_start > train.max_epochs:
         yield f"there will be no validation: it starts in epoch {train.eval_start} (eval_start) of {train.max_epochs}"
-    elif has_validation and first_validation > updates:
+    elif first_validation > updates:
         yield (
             f"there will be no validation of what is learned: the first is after {first_validation} updates "
             f"(eval_freq: {train.eval_freq}), and the run has {updates}"

@@ -10,7 +10,7 @@ from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.distributed import world
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.filters import FilterChain
-from pysimt_sac.core.metrics import Metric, ScoredBy
+from pysimt_sac.core.metrics import Metric, RegisteredMetric
 from pysimt_sac.core.registry import METRICS
 from pysimt_sac.core.sections import TrainOptions
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, read_sentences
@@ -29,7 +29,9 @@ class Validator:
         where = f"{model.opts.filename} [train] eval_metrics"
         if not options.eval_metrics:
             raise UserError("no metric is named", where, "e.g. eval_metrics: bleu,loss")
-        self.metrics: dict[str, ScoredBy] = {name.upper(): METRICS.get(name, where) for name in options.eval_metrics}
+        self.metrics: dict[str, RegisteredMetric] = {
+            name.upper(): METRICS.get(name, where) for name in options.eval_metrics
+        }
         self.filters = FilterChain(options.eval_filters, f"{model.opts.filename} [train] eval_filters")
         self.loss_corpus: ParallelCorpus = model.load_data("val", options.batch_size, mode="eval")
         self.translates = set(self.metrics) != {"LOSS"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pysimt_sac import models  # noqa: F401 - registers the models that configurations name
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_state
-from pysimt_sac.hosts.engine.config.merging import Entry, MergedConfig, merged_config_text, raw_values, read_merged
+from pysimt_sac.hosts.engine.config.merging import MergedConfig
 from pysimt_sac.hosts.engine.config.parser import check_config, config_text, read_config, resolved_text
 
 BASE = """\
@@ -51,6 +51,11 @@ def write(tmp_path):
         return tmp_path / f"{name}.conf"
 
     return write
+
+
+def shown(path):
+    """A configuration as it is printed and copied."""
+    return MergedConfig(path).text(with_comments=True)
 
 
 # Including
@@ -116,7 +121,7 @@ def test_mistakes_of_including_are_explained_in_one_line(toy, refused, include, 
 # Comments
 
 
-def test_comments_travel_with_their_keys_and_the_including_file_has_the_last_word(write):
+def test_a_key_keeps_its_comment_unless_the_including_file_has_another(write):
     mine = """\
 # My experiment,
 # in two lines.
@@ -133,7 +138,7 @@ save_path: ./elsewhere
 ; Small.
 emb_dim: 5
 """
-    text = merged_config_text(write(base=BASE, mine=mine))
+    text = shown(write(base=BASE, mine=mine))
     assert text.startswith("# My experiment,\n# in two lines.\n\n[vars]\n# The target language.\ntl: de\n")
     assert "# Faster.\nlr: 0.2\n" in text
     assert "# Where results go.\nsave_path: ./elsewhere\ntensorboard_dir: ${save_path}/tb\n" in text
@@ -145,42 +150,43 @@ emb_dim: 5
 
 def test_a_plain_file_stays_as_it_is(write):
     path = write(base=BASE)
-    assert merged_config_text(path) == BASE
+    assert shown(path) == BASE
 
 
 def test_a_header_right_above_the_include_is_kept(write):
-    assert merged_config_text(write(base=BASE, mine="# Mine.\n[include]\nbase: base.conf\n")).startswith("# Mine.\n\n")
+    assert shown(write(base=BASE, mine="# Mine.\n[include]\nbase: base.conf\n")).startswith("# Mine.\n\n")
 
 
 words = st.text("ab $#;:=[]{}'\"\n\t,é\x0b\u2028\\", max_size=8)
 keys = st.text("ab", min_size=1, max_size=3)
 
 
+def values_of(path):
+    return {section: dict(items) for section, items in MergedConfig(path).values.items() if section != "\n"}
+
+
 @given(st.dictionaries(keys, st.dictionaries(keys, words | st.none(), max_size=3), max_size=3), st.data())
-def test_what_is_written_is_what_is_read(sections, data):
+def test_the_merged_text_reads_as_the_same_values(tmp_path_factory, sections, data):
     """Whatever the standard library reads from a file, our text of it says the same; and so it is with overrides."""
+    path = tmp_path_factory.getbasetemp() / "any.conf"
     lines = [
         line for name, values in sections.items() for line in (f"[{name}]", *(f"{k}:{v}" for k, v in values.items()))
     ]
+    path.write_bytes("\n".join(lines).encode())
     try:
-        values = raw_values("\n".join(lines))
-    except Exception:
+        values, text = values_of(path), shown(path)
+    except UserError:
         return  # not a configuration
-    merged = merged_of(values)
-    assert raw_values(merged.text()) == values
+    path.write_bytes(text.encode())
+    assert values_of(path) == values
     if values:
-        section, key, text = data.draw(st.sampled_from(sorted(values))), data.draw(keys), data.draw(words)
+        section, key, written = data.draw(st.sampled_from(sorted(values))), data.draw(keys), data.draw(words)
         try:
-            merged.override(f"{section}.{key}:{text}")
+            text = MergedConfig(path, [f"{section}.{key}:{written}"]).text()
         except UserError:
             return
-        assert raw_values(merged.text()) == {**values, section: {**values[section], key: text.strip()}}
-
-
-def merged_of(values):
-    path = Path("x.conf")
-    sections = {name: {key: Entry(text, (), path) for key, text in items.items()} for name, items in values.items()}
-    return MergedConfig(path, sections)
+        path.write_bytes(text.encode())
+        assert values_of(path) == {**values, section: {**values[section], key: written.strip()}}
 
 
 # Overrides
@@ -201,12 +207,12 @@ def merged_of(values):
         ("model.direction:src:Text -> trg:Text", "model", "direction", "src:Text -> trg:Text"),
     ],
 )  # fmt: skip
-def test_overrides_act_as_if_they_stood_in_the_file(write, word, section, key, value):
+def test_overrides_act_as_if_written_in_the_file(write, word, section, key, value):
     path = write(base=BASE, mine="[include]\nbase: base.conf\n")
     assert read_config(path, [word])[section][key] == value
 
 
-def test_a_dictionary_that_is_interpolated_as_a_whole_can_be_reached_into(write):
+def test_an_override_can_set_one_entry_of_an_interpolated_dictionary(write):
     text = BASE.replace("[vocabulary]", "val_set: ${train_set}\n[vocabulary]")
     files = read_config(write(base=text), ["data.val_set.src:./x"]).data
     assert files["val_set"] == {"src": Path.cwd() / "x", "trg": Path.cwd() / "train.de"}
@@ -225,7 +231,7 @@ def test_a_dictionary_that_is_interpolated_as_a_whole_can_be_reached_into(write)
         ("include.base:x", r"no section \[include\]"),
     ],
 )
-def test_overrides_that_cannot_act_are_refused(write, word, message):
+def test_overrides_without_effect_are_refused(write, word, message):
     with pytest.raises(UserError, match=message):
         read_config(write(base=BASE), [word])
 
@@ -236,7 +242,7 @@ def test_a_variable_that_only_the_command_line_gives_may_be_referred_to(write):
 
 
 def test_overridden_variables_reach_the_files_that_are_trained_on(toy, refused):
-    """Before, `vars.root:/nonexistent --check` said that all was well."""
+    """Training and `--check` refuse a missing folder that an overridden variable names."""
     text = toy.config.read_text().replace(f"{toy.folder}/", "${vars:root}/")
     toy.config.write_text(f"[vars]\nroot: {toy.folder}\n\n{text}")
     refused("no such corpus file|no such vocabulary file", "--check", "vars.root:/nonexistent")
@@ -280,12 +286,12 @@ def test_a_run_keeps_its_whole_configuration(toy, pysimt):
     assert "changed: train.lr: 0.005 -> 1" in outcome.error
 
 
-def test_the_same_configuration_in_one_file_goes_on_with_the_run(toy, pysimt):
+def test_the_same_configuration_in_one_file_resumes_the_run(toy, pysimt):
     """What is compared is the content, not how it is spread over files."""
     mine = toy.folder / "mine.conf"
     mine.write_text("[include]\nbase: toy.conf\n[train]\nlr: 0.005\n")
     assert pysimt("train", "-C", mine, "train.max_epochs:1").status == 0
-    mine.write_text(merged_config_text(mine))
+    mine.write_text(shown(mine))
     assert "include" not in mine.read_text()
     outcome = pysimt("train", "-C", mine, "train.max_epochs:2")
     assert outcome.status == 0
@@ -295,7 +301,7 @@ def test_the_same_configuration_in_one_file_goes_on_with_the_run(toy, pysimt):
 # Keys of other models
 
 
-def test_included_keys_of_another_model_are_left_out_without_a_word(write):
+def test_included_keys_of_another_model_are_dropped_without_a_warning(write):
     sac = BASE.replace("SimultaneousNMT", "SACNMT").replace("[model]", "[model]\nalpha: 0.1\nactor_warmup: 5")
     control = "[include]\nbase: sac.conf\n[train]\nmodel_type: MLENMT\n"
     options = read_config(write(sac=sac, control=control))
@@ -307,7 +313,7 @@ def test_included_keys_of_another_model_are_left_out_without_a_word(write):
     assert check_config(options)[1] == ["[model] alpha is not used by MLENMT", "[model] tau is not used by MLENMT"]
 
 
-def test_a_left_out_key_that_another_refers_to_stays_in_the_text(write):
+def test_a_dropped_key_that_another_refers_to_stays_in_the_text(write):
     sac = BASE.replace("SimultaneousNMT", "SACNMT").replace("[model]", "[model]\nalpha: 0.1\ntau: 0.2")
     path = write(sac=sac, control="[include]\nbase: sac.conf\n[train]\nmodel_type: mlenmt\nlr: ${model:alpha}\n")
     options = read_config(path)
@@ -317,11 +323,10 @@ def test_a_left_out_key_that_another_refers_to_stays_in_the_text(write):
     assert (options.train["lr"], "alpha" in options.model) == (0.1, False)
 
 
-def test_only_what_is_given_for_those_who_have_defaults_of_their_own(write):
+def test_final_values_can_omit_defaults(write):
     options = read_config(write(base=BASE), ["train.seed:3"])
     text = resolved_text(options, given_only=True)
     assert "seed: 3\n" in text
     assert "batch_size" not in text
-    assert read_merged(write(base=text)).sections["train"].keys() == {
-        "model_type", "save_path", "tensorboard_dir", "lr", "seed",
-    }  # fmt: skip
+    given = MergedConfig(write(base=text)).keys("train")
+    assert set(given) == {"model_type", "save_path", "tensorboard_dir", "lr", "seed"}

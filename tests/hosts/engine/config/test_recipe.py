@@ -36,12 +36,15 @@ def test_contradictions_are_refused_in_one_line(refused, words, message):
 @pytest.mark.parametrize(
     ("words", "warning"),
     [
-        (["model.lr_warmup:9"], "[model] lr_warmup is not used without an lr_schedule"),
-        (["model.lr_total:9"], "[model] lr_total is used by cosine and linear only, not by a constant rate"),
-        (["model.lr_schedule:constant", "model.lr_total:9"], "[model] lr_total is used by cosine and linear only"),
+        (["model.lr_warmup:9"], "[model] lr_warmup has no effect without an lr_schedule, e.g. constant"),
+        (["model.lr_total:9"], "[model] lr_total has no effect without lr_schedule: cosine or linear"),
+        (
+            ["model.lr_schedule:constant", "model.lr_total:9"],
+            "[model] lr_total has no effect without lr_schedule: cosine or linear",
+        ),
         (
             ["model.lr_schedule:inverse_sqrt", "model.lr_final:0.5"],
-            "[model] lr_final is used by cosine and linear only",
+            "[model] lr_final has no effect without lr_schedule: cosine or linear",
         ),
         (["train.lr_warmup_steps:40"], "[train] lr_warmup_steps has no effect without lr_decay: noam"),
         (["train.lr_decay_factor:0.5"], "[train] lr_decay_factor has no effect without lr_decay: plateau"),
@@ -67,24 +70,24 @@ def test_keys_without_effect_are_warned_of(toy, pysimt, words, warning):
         ["model.bucket_by:None", "model.max_len:None"],
     ],
 )
-def test_keys_that_act_are_not(toy, pysimt, words):
+def test_keys_with_an_effect_are_not_warned_of(toy, pysimt, words):
     assert "no effect" not in pysimt("train", "-C", toy.config, "--check", *words).err
 
 
-def test_every_model_has_the_keys(toy, pysimt):
+def test_recipe_keys_work_for_every_model(toy, pysimt):
     words = ["train.model_type:MLENMT", "model.lr_schedule:cosine", "model.ema_decay:0.9", "model.weight_decay:0.1"]
     outcome = pysimt("train", "-C", toy.config, "--check", *words)
     assert outcome.status == 0
     assert "Warning" not in outcome.err.replace("Warning: there is no pretrained_file", "")
 
 
-def test_a_key_that_is_written_out_with_its_default_is_no_other_configuration(toy, pysimt):
+def test_writing_out_a_default_does_not_prevent_resuming(toy, pysimt):
     assert pysimt("train", "-C", toy.config, "train.max_epochs:1").status == 0
     assert pysimt("train", "-C", toy.config, "model.label_smoothing:0", "model.lr_schedule:none").status == 0
     assert "model.ema_decay: 0.0 -> 0.9" in pysimt("train", "-C", toy.config, "model.ema_decay:0.9").error
 
 
-def test_what_pysimts_loop_would_ignore_is_refused_there():
+def test_keys_that_pysimt_would_ignore_are_refused_there():
     honoured = {"lr_schedule": "cosine", "lr_warmup": 5, "ema_decay": 0.9, "weight_decay": 0.1}
     check_supported_by_pysimt(RecipeOptions(**honoured), "SimultaneousNMT", "my.conf")
     for name, value, reason in (
@@ -98,7 +101,7 @@ def test_what_pysimts_loop_would_ignore_is_refused_there():
         check_supported_by_pysimt(RecipeOptions(accumulate=2, batch_tokens=9), "MLENMT", "my.conf")
 
 
-def test_decoupled_weight_decay_by_hand():
+def test_weight_decay_is_decoupled_from_adams_step():
     """Adam's first step has the size of the rate, whatever the gradient; decay takes rate x decay of the weight."""
     layer = nn.Linear(1, 1)
     with torch.no_grad():

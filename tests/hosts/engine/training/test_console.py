@@ -103,7 +103,7 @@ def test_both_at_once_make_no_sense(toy, pysimt):
 def test_a_terminal_has_colours_and_a_bar_and_no_line_is_too_long(toy, columns):
     told = on_terminal(["train", "-C", toy.config, "model.lr_warmup:3"], columns, NO_COLOR="")
     assert f"{ESCAPE}1mValidation 1: BLEU" in told
-    assert f"{ESCAPE}33mWarning: [model] lr_warmup is not used" in told
+    assert f"{ESCAPE}33mWarning: [model] lr_warmup has no effect" in told
     assert re.search(r"epoch 1/2: +\d+%.*\d+/10 \[.*<.*whole run: up to \d+ s", told)
     plain = re.sub(r"\033\[\d*m|\033\[A", "", told)
     lines = [line for line in re.split(r"[\r\n]+", plain) if not line.strip().endswith(".log")]  # a path is one word
