@@ -102,7 +102,7 @@ def test_who_begins_with_an_actor_finds_it_where_maximum_likelihood_leaves_it(pa
     [
         ("control_mle", "sac_bleu", {"model_type", "eval_start"}),
         ("control_time", "sac_bleu", {"model_type", "eval_start", "max_epochs", "max_iterations", "patience"}),
-        ("control_permuted", "sac_bleu", {"permute_rewards"}),
+        ("control_permuted", "branched_sac", {"permute_rewards"}),
         ("demo_control", "demo_sac_bleu", {"model_type", "lambda_mle", "lambda_rl"}),
         ("demo_control", "demo_sac_unsup", {"model_type"}),
     ],

@@ -52,6 +52,7 @@ class ActorCritic(Algorithm):
     """Actor-critic with a delayed actor."""
 
     option_classes = (*OPTIONS, ACOptions)
+    beside_actor = "critic"
     defaults = {"tau": 0.001}  # noqa: RUF012 - never changed
 
     def __init__(self, setup: Setup) -> None:
@@ -88,6 +89,7 @@ class ERAC(Algorithm):
     """Entropy-regularised actor-critic."""
 
     option_classes = (*OPTIONS, ERACOptions)
+    beside_actor = "critic"
     defaults = {"tau": 0.001}  # noqa: RUF012 - never changed
 
     def __init__(self, setup: Setup) -> None:

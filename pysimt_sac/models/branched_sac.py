@@ -48,6 +48,7 @@ class BranchedSAC(Algorithm):
     """Branched rollouts for Q where there are some, critics elsewhere."""
 
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, BranchOptions, BranchedSACOptions)
+    beside_actor = "critics"
     defaults = {  # noqa: RUF012 - never changed
         "lambda_rl": 2.0,
         "lambda_mle": 1.0,

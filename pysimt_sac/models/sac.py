@@ -44,6 +44,7 @@ class SAC(Algorithm):
     """Soft Actor-Critic over the words of a vocabulary."""
 
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, GateOptions, SACOptions)
+    beside_actor = "critics"
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

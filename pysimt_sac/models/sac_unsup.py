@@ -51,6 +51,7 @@ class SACUnsup(Algorithm):
     """Soft Actor-Critic with an oracle for Q and a discriminator for the reward."""
 
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, SACUnsupOptions)
+    beside_actor = "discriminator"
     defaults: ClassVar[dict[str, Any]] = {"reward": "unsup", "reward_scale": 1.0}
 
     def __init__(self, setup: Setup) -> None:

@@ -48,6 +48,7 @@ class Algorithm(ABC):
     collector: Collector | None = None
     replay: ReplayBuffer | None = None
     updates_without_actor: int = 0  # initial updates in which the actor does not learn yet
+    beside_actor: ClassVar[str] = ""  # what learns besides the actor, in words for the log
 
     def __init__(self, setup: Setup) -> None:
         self.setup, self.actor = setup, setup.actor

@@ -49,7 +49,6 @@ WITH_ACTOR = {
     "mle_loss": "NLL",
 }
 SHOWN = 5
-WITHOUT, WITH = "all but the actor", "actor"  # what learns before the actor's first update, and after it
 
 
 class TrainingStage(NamedTuple):
@@ -101,7 +100,7 @@ class Session:
 
     def training_loss(self, batch: Batch, update: int) -> dict[str, Any]:
         """Return the algorithm's loss, as a sum, in the form that both training loops expect."""
-        self.enter(WITHOUT if update <= self.algorithm.updates_without_actor else WITH)
+        self.enter(update > self.algorithm.updates_without_actor)
         self.algorithm.metrics = {}  # of this update only, so that a resumed run reports the same
         loss = self.algorithm.update(batch, update)
         self.actor_learns = bool(loss.terms)
@@ -139,8 +138,15 @@ class Session:
         if not self.algorithm.collector:
             return [TrainingStage("", 1)]
         alone = self.algorithm.updates_without_actor
-        after = TrainingStage(WITH, alone - alone % self.health_freq + self.health_freq)
-        return [TrainingStage(WITHOUT, self.health_freq), after] if alone else [after]
+        after = TrainingStage(self.stage_name(True), alone - alone % self.health_freq + self.health_freq)
+        return [TrainingStage(self.stage_name(False), 1), after] if alone else [after]
+
+    def stage_name(self, with_actor: bool) -> str:
+        """Return what learns, in words."""
+        others = self.algorithm.beside_actor
+        if not with_actor:
+            return f"{others} alone"
+        return f"actor and {others}" if others else "actor"
 
     def pop_metrics(self) -> dict[str, float]:
         """Return the most important metrics of the last report, once."""
@@ -158,12 +164,12 @@ class Session:
         learned = update + 1 - (self.first_update or 1)
         return min(1.0, learned / self.warmup) if self.warmup else 1.0
 
-    def enter(self, stage: str) -> None:
-        """Announce and prepare a stage when it starts."""
-        if stage != self.stage:
+    def enter(self, with_actor: bool) -> None:
+        """Announce a stage when it starts, and let the algorithm prepare for the actor's first update."""
+        if (stage := self.stage_name(with_actor)) != self.stage:
             self.stage = stage
             self.log.say(f"Now learning: {stage}")
-            for line in self.algorithm.before_actor_learns() if stage == WITH else []:
+            for line in self.algorithm.before_actor_learns() if with_actor else []:
                 self.log.say(line)
 
     def report(self, found: dict[str, Tensor | float], update: int) -> None:

@@ -43,7 +43,7 @@ class ScaledOptions:
 class Scaled(Algorithm):
     option_classes = (ActorOptions, ScaledOptions)
 
-    def update(self, batch, update, epoch):
+    def update(self, batch, step):
         nll = self.actor.nll(self.actor.encode(batch), batch[self.actor.target])
         scale = self.setup.read(ScaledOptions).loss_scale
         return ActorLoss({"mle": scale * nll}, int((batch.lengths[self.actor.target] - 1).sum()))

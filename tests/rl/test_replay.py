@@ -110,7 +110,7 @@ def test_rewards_are_the_scaled_growth_of_the_potentials_and_nothing_after_the_e
     assert batch.potentials_before_TB.tolist() == [[0, 0], [0.25, 0.5]]
     assert batch.lengths_B.tolist() == [3, 2]
     assert batch.returns_B.tolist() == batch.rewards_TB.sum(0).tolist() == [3, 1]
-    pair = batch.batch("src", "trg")
+    pair = batch.batch
     assert pair.size == 2
     assert pair.lengths["trg"].tolist() == [3, 2]
 

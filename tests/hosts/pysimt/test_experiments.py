@@ -23,7 +23,7 @@ REFUSED = {
     "mle": "label_smoothing (pysimt computes the loss of SimultaneousNMT itself): only the embedded engine can do that"
 }
 UPDATES = 8
-QUICK = {"critic_pretrain_epochs": 1, "gate_sentences": 4, "n_samples": 3, "rollout_max_len": 6}
+QUICK = {"critic_pretrain_updates": 2, "gate_sentences": 4, "n_samples": 3, "rollout_max_len": 6}
 
 # Runs commands in one process and writes down how each ended: its status and its last line of standard error.
 RUN = """

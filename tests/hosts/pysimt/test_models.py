@@ -23,8 +23,8 @@ pytestmark = NEEDS_PYSIMT
 OTHER = {"pysimt": "embedded", "embedded": "pysimt"}
 UPDATES = ["train.batch_size:40", "train.max_iterations:50", "train.max_epochs:100", "train.lr:0.001"]
 QUICK = {
-    "critic_pretrain_epochs": 2,
-    "support": 6,
+    "critic_pretrain_updates": 10,
+    "support_size": 6,
     "buffer_size": 8,
     "rollout_max_len": 8,
     "actor_warmup": 5,
@@ -115,7 +115,7 @@ from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 
 @algorithm("TwiceNMT")
 class Twice(Algorithm):
-    def update(self, batch, update, epoch):
+    def update(self, batch, step):
         nll = self.actor.nll(self.actor.encode(batch), batch[self.actor.target])
         return ActorLoss({"mle": 2 * nll}, int((batch.lengths[self.actor.target] - 1).sum()))
 """

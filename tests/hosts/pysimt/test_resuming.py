@@ -37,7 +37,7 @@ BUSY = ["train.max_epochs:4", "train.lr_decay:plateau", "train.lr_decay_patience
 BUSY += ["train.eval_metrics:bleu,loss,chrf", "train.checkpoint_freq:7", "train.n_checkpoints:2", "model.bucket_by:src"]
 BUSY += ["train.eval_filters:lower", "train.eval_zero:True", "model.translator_type:bs"]
 AVERAGED = ["train.model_type:SimultaneousNMT", "model.ema_decay:0.9", "model.weight_decay:0.01"]
-SAC = ["train.model_type:SACNMT", "model.critic_pretrain_epochs:1", "model.support:6", "model.buffer_size:4"]
+SAC = ["train.model_type:SACNMT", "model.critic_pretrain_updates:5", "model.support_size:6", "model.buffer_size:4"]
 SAC += ["model.rollout_max_len:8", "model.actor_warmup:30", "model.gradient_dropout:True", "train.lr:0.003"]
 
 

@@ -16,7 +16,7 @@ from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 
 @algorithm("TwiceNMT")
 class Twice(Algorithm):
-    def update(self, batch, update, epoch):
+    def update(self, batch, step):
         nll = self.actor.nll(self.actor.encode(batch), batch[self.actor.target])
         return ActorLoss({"mle": 2 * nll}, int((batch.lengths[self.actor.target] - 1).sum()))
 
@@ -39,7 +39,7 @@ from pysimt_sac.rl.algorithm import Algorithm, algorithm
 
 @algorithm("BrokenNMT")
 class Broken(Algorithm):
-    def update(self, batch, update, epoch):
+    def update(self, batch, step):
         return batch["tgt"] * 2
 """
 BROKEN_METRIC = """\

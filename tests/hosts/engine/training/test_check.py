@@ -71,7 +71,7 @@ def test_pretrained_weights_and_frozen_layers_are_tried(toy, pysimt):
 
 
 def test_critics_alone_and_beside_the_actor_are_both_tried(toy, pysimt):
-    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_epochs:1", "model.gate_sentences:8"]
+    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_updates:5", "model.gate_sentences:8"]
     before = content_of(toy.folder)
     told = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
     assert content_of(toy.folder) == before
@@ -83,7 +83,7 @@ def test_critics_alone_and_beside_the_actor_are_both_tried(toy, pysimt):
 
 
 def test_an_actor_that_never_learns_is_named(toy, pysimt):
-    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_epochs:9", "train.eval_start:10"]
+    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_updates:90", "train.eval_start:10"]
     told = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
     assert "Warning: the model never learns within max_epochs (2)" in told
     assert "Warning: there will be no validation: it starts in epoch 10 (eval_start) of 2" in told
@@ -101,7 +101,7 @@ def test_the_discriminators_warm_up_is_a_stage(toy, pysimt):
 
 
 def test_what_goes_wrong_in_a_later_stage_is_found(toy, pysimt):
-    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_epochs:1", "model.gate_sentences:0"]
+    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_updates:5", "model.gate_sentences:0"]
     outcome = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words, "model.lambda_rl:1e300")
     assert outcome.status == 2
     assert "toy.conf (actor and critics): the first loss or gradient is not finite" in outcome.error

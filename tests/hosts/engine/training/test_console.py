@@ -123,7 +123,12 @@ def test_who_does_not_want_colours_has_none(toy):
 # Reinforcement
 
 
-CRITICS = ["train.model_type:SACNMT", "model.critic_pretrain_epochs:1", "model.gate_sentences:8", "model.health_freq:2"]
+CRITICS = [
+    "train.model_type:SACNMT",
+    "model.critic_pretrain_updates:5",
+    "model.gate_sentences:8",
+    "model.health_freq:2",
+]
 
 
 def test_critics_alone_are_named_and_have_their_own_figures(toy, pysimt):

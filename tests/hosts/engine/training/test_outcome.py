@@ -66,7 +66,7 @@ def test_a_run_whose_best_checkpoint_is_its_starting_point_says_so(toy, pysimt):
 
 
 def test_validations_while_critics_learn_alone_are_of_the_starting_point(toy, pysimt):
-    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_epochs:2", "model.gate_sentences:0"]
+    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_updates:20", "model.gate_sentences:0"]
     told = pysimt("train", "-C", toy.config, *words, "train.max_epochs:3", "train.lr:1e-12").err
     assert re.search(r"starting point \(BLEU [\d.]+ at validation 1, before the first update .*, number 21\)", told)
 
