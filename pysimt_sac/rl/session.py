@@ -52,10 +52,11 @@ SHOWN = 5
 
 
 class TrainingStage(NamedTuple):
-    """A phase of a run in which the same parts learn, and the first update in it whose metrics are reported."""
+    """A phase of a run in which the same parts learn: its first update, and the first whose metrics are reported."""
 
     name: str
-    update: int
+    first: int
+    reported: int
 
 
 class RunOptions(Protocol):
@@ -136,10 +137,11 @@ class Session:
     def stages(self) -> list[TrainingStage]:
         """Return the stages of a run, each with the first update whose metrics are reported."""
         if not self.algorithm.collector:
-            return [TrainingStage("", 1)]
+            return [TrainingStage("", 1, 1)]
         alone = self.algorithm.updates_without_actor
-        after = TrainingStage(self.stage_name(True), alone - alone % self.health_freq + self.health_freq)
-        return [TrainingStage(self.stage_name(False), 1), after] if alone else [after]
+        reported = alone - alone % self.health_freq + self.health_freq
+        after = TrainingStage(self.stage_name(True), alone + 1, reported)
+        return [TrainingStage(self.stage_name(False), 1, 1), after] if alone else [after]
 
     def stage_name(self, with_actor: bool) -> str:
         """Return what learns, in words."""
@@ -263,4 +265,4 @@ class TrainedByAlgorithm:
 
     def stages(self) -> list[TrainingStage]:
         """Return the stages of a run."""
-        return self.session.stages() if self.session else [TrainingStage("", 1)]
+        return self.session.stages() if self.session else [TrainingStage("", 1, 1)]

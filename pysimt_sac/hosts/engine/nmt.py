@@ -178,7 +178,7 @@ class SimultaneousNMT(nn.Module):
 
     def stages(self) -> list[TrainingStage]:
         """Return the stages of a run of `max_epochs` epochs, for `--check` to try."""
-        return [TrainingStage("", 1)]
+        return [TrainingStage("", 1, 1)]
 
     def figures(self) -> dict[str, float] | None:
         """Return the five key metrics since the last report, if there are new ones; None: those of the loss."""

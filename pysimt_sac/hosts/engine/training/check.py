@@ -133,8 +133,10 @@ def try_largest_batch(
         f"Largest batch: {batch.size} pairs, {out['n_items']} target words, "
         f"negative log-likelihood {nll:.3f} per word before training"
     )
-    learned = [try_stage(model, batch, stage, optimizer) for stage in model.stages()]
     per_epoch = -(-len(batches) // model.recipe.accumulate)
+    n_updates = min(options.max_iterations, options.max_epochs * per_epoch)
+    stages = [stage for stage in model.stages() if stage.first <= n_updates]
+    learned = [try_stage(model, batch, stage, optimizer) for stage in stages]
     return [
         *sanity_checks.about_first_loss(nll, len(model.trg_vocab), is_trained=bool(options.pretrained_file)),
         *sanity_checks.about_length(options, model.recipe, per_epoch, actor_learns=any(learned)),
@@ -145,7 +147,7 @@ def try_stage(model: Any, batch: Batch, stage: TrainingStage, optimizer: Optimiz
     """Make one update as in a stage, and log it; return whether the model itself learned."""
     optimizer.zero_grad()
     model.aux_loss.clear()
-    out = model(batch, uctr=stage.update)
+    out = model(batch, uctr=stage.reported)
     loss = out["loss"] / out["n_items"] + sum(model.aux_loss.values())
     loss.backward()
     learned = any(parameter.grad is not None for parameter in optimizer.parameters)

@@ -94,8 +94,8 @@ def test_the_discriminators_warm_up_is_a_stage(toy, pysimt):
     words = [train_actor(toy), "train.model_type:SACUnsupNMT", "model.discriminator_warmup:35"]
     told = pysimt("train", "-C", toy.config, "-s", "unsup", "--check", *words).err
     tried = [line for line in told.splitlines() if line.startswith("Tried")]
-    assert tried[0].startswith("Tried 'the reward, not yet the actor'")
-    assert tried[1].startswith("Tried 'actor': loss per word")
+    assert tried[0].startswith("Tried 'discriminator alone'")
+    assert tried[1].startswith("Tried 'actor and discriminator': loss per word")
     assert "greedy BLEU" in tried[1]
     assert "No problems found" in told
 
