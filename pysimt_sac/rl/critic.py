@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from pysimt_sac.core.distributed import world
 from pysimt_sac.core.policy import Support, entropy
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions
+from pysimt_sac.core.states import load_optimizer
 from pysimt_sac.core.statistics import Figure, explained_variance_of, largest_of, mean_of
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import PAD
@@ -255,7 +256,7 @@ class CriticEnsemble:
             network.load_state_dict(weights)
         for copied, weights in zip(self.targets, state["targets"], strict=True):
             copied.load_state_dict(weights)
-        self.optimizer.load_state_dict(state["optimizer"])
+        load_optimizer(self.optimizer, state["optimizer"])
 
 
 @torch.no_grad()

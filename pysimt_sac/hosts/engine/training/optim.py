@@ -10,6 +10,7 @@ from torch.optim import lr_scheduler
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.states import check_like, load_optimizer
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -99,9 +100,11 @@ class Optimizer:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`."""
-        self.torch_optimizer.load_state_dict(state["optimizer"])
+        load_optimizer(self.torch_optimizer, state["optimizer"])
         if self.schedule:
-            self.schedule.load_state_dict(state["schedule"])
+            own = self.schedule.state_dict()
+            check_like(state["schedule"], own, "schedule")
+            self.schedule.load_state_dict({name: state["schedule"].get(name, value) for name, value in own.items()})
 
 
 def make_schedule(

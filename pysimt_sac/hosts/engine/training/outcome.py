@@ -1,7 +1,19 @@
-"""The results of validations and of the whole run, in words."""
+"""The outcome of validations and of the whole run, in words, and whether the model has diverged.
+
+Losses are negative log-likelihoods per word: guessing among V words gives log V.
+"""
+
+import math
+from pathlib import Path
 
 from pysimt_sac.core.metrics import Metric
 from pysimt_sac.hosts.engine.training.progress import Progress
+
+RECENT = 5  # reports in a running mean
+FAR = 3.0  # times the best: warn
+DIVERGED = 5.0  # times the best, and worse than guessing: no score of such a validation counts as best
+WORSE_THAN_GUESSING = 2.0  # times log V: the same, without a best to compare with
+HELP = "the run diverges: lower lr or gclip, or raise lr_warmup"
 
 
 def validation_details(progress: Progress, results: list[Metric], improved: list[Metric]) -> list[str]:
@@ -25,21 +37,70 @@ def validation_line(progress: Progress, results: list[Metric], improved: list[Me
     return f"Validation {progress.validation}: {', '.join(parts)}"
 
 
-def closing_lines(progress: Progress, first: str) -> list[str]:
-    """Return the final report on a run's best checkpoint: where it is, and whether training improved anything."""
-    best = progress.best.get(first)
-    if best is None:
-        return []
-    found = f"{first} {best.score:.3f} at validation {best.validation}"
-    lines = [f"Best checkpoint: {found}, {best.file}"]
-    if 0 <= best.update < progress.first_update or best.update == 0:
-        when = f"before the first update of the weights, number {progress.first_update}"
-        lines.append(
-            f"Warning: the best checkpoint is the starting point ({found}, {when}): training brought no improvement"
-        )
-    elif best.validation == 1 and progress.validation > 1:
-        others = f"{progress.validation - 1} later validations"
-        lines.append(
-            f"Warning: the best checkpoint is that of the first validation: none of the {others} improved on it"
-        )
+def closing_lines(progress: Progress, first: str, folder: Path) -> list[str]:
+    """Return the final report on a run: where its best checkpoint is, and whether training improved anything."""
+    best, lines = progress.best.get(first), []
+    if best:
+        found = f"{first} {best.score:.3f} at validation {best.validation}"
+        lines.append(f"Best checkpoint: {found}, {best.file}")
+        if best.file and not (folder / best.file).exists():
+            lines.append("Warning: the best checkpoint has been deleted during the run; the last one is kept")
+        elif 0 <= best.update < progress.first_update or best.update == 0:
+            when = f"before the first update of the weights, number {progress.first_update}"
+            lines.append(
+                f"Warning: the best checkpoint is the starting point ({found}, {when}): training brought no improvement"
+            )
+        elif best.validation == 1 and progress.validation > 1:
+            others = f"{progress.validation - 1} later validations"
+            lines.append(
+                f"Warning: the best checkpoint is that of the first validation: none of the {others} improved on it"
+            )
+    if progress.diverged or progress.diverges:
+        kept = "use the best checkpoint" if best else "there is no other"
+        lines.append(f"Warning: the model has diverged; the last checkpoint is of no use, and {kept}")
     return lines
+
+
+def is_far_above(loss: float, best: float) -> bool:
+    """Return whether a loss is many times the best; small losses may be, without harm."""
+    return loss > FAR * best + 1 and best > 0
+
+
+def watch_training(progress: Progress, loss: float) -> str:
+    """Record a reported loss; return a warning if the running mean has just risen far above its lowest."""
+    progress.recent_losses = [*progress.recent_losses, loss][-RECENT:]
+    if len(progress.recent_losses) < RECENT:
+        return ""
+    mean, before = sum(progress.recent_losses) / RECENT, progress.diverges
+    progress.lowest_loss = min(progress.lowest_loss, mean)
+    progress.diverges = is_far_above(mean, progress.lowest_loss)
+    if before or not progress.diverges:
+        return ""
+    lowest = f"its lowest was {progress.lowest_loss:.3g}"
+    return f"Warning: the training loss is {mean:.3g}, the mean of {RECENT} reports, and {lowest}; {HELP}"
+
+
+def has_diverged(results: list[Metric], progress: Progress, n_words: int) -> bool:
+    """Return whether a validation's loss shows that the model has diverged, whatever its other scores are."""
+    loss = next((metric.score for metric in results if metric.name == "LOSS"), 0.0)
+    best, guessing = progress.best.get("LOSS"), math.log(n_words)
+    many_times = best is not None and loss > DIVERGED * best.score and loss > guessing
+    return many_times or loss > WORSE_THAN_GUESSING * guessing
+
+
+def watch_validation(progress: Progress, n_words: int) -> str:
+    """Return a warning about the last recorded validation: always if the model has diverged, else once in a row."""
+    losses, best = progress.scores.get("LOSS", []), progress.best.get("LOSS")
+    if not losses:
+        return ""
+    if progress.diverged:
+        return (
+            f"Warning: the validation loss is {losses[-1]:.6g} per word where guessing gives {math.log(n_words):.3g}; "
+            f"{HELP}. No score of this validation counts as best"
+        )
+    if best is None or not is_far_above(losses[-1], best.score):
+        return ""
+    if losses[:-1] and is_far_above(losses[-2], best.score):
+        return ""
+    times = f"{losses[-1] / best.score:.1f} times its best, {best.score:.3g} at validation {best.validation}"
+    return f"Warning: the validation loss is {losses[-1]:.3g}, {times}; the run may diverge"

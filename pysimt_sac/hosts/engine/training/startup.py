@@ -14,6 +14,7 @@ from pysimt_sac.core.version import full_version
 from pysimt_sac.hosts.engine.checkpoint import state_fits
 from pysimt_sac.hosts.engine.config.values import plain
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus
+from pysimt_sac.hosts.engine.training.console import compact
 from pysimt_sac.hosts.engine.training.progress import Progress
 from pysimt_sac.hosts.engine.training.runs import Run
 
@@ -46,11 +47,17 @@ def describe_host(device: torch.device) -> str:
     )
 
 
-def describe_resuming(trainer: Any) -> str:
-    """Describe where a stopped run resumes."""
-    run, progress = trainer.run, trainer.progress
+def announce(trainer: Any) -> None:
+    """Report what starts or resumes: in full in the log, in brief on the console."""
+    run, progress, journal = trainer.run, trainer.progress, trainer.journal
+    if not world.is_main:
+        return
+    if run.state is None:
+        journal.say(describe_start(trainer))
+        compact(describe_briefly(trainer))
+        return
     resuming = f"Resuming {run.exp_id} after update {progress.update} of epoch {progress.epoch}"
-    return f"{run.remark}\n{resuming}" if run.remark else resuming
+    journal.show(f"{run.remark}\n{resuming}" if run.remark else resuming)
 
 
 def describe_start(trainer: Any) -> str:

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from pysimt_sac.core.metrics import Metric
-from pysimt_sac.hosts.engine.training.divergence import has_diverged, watch_training
-from pysimt_sac.hosts.engine.training.outcome import validation_line
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
+from pysimt_sac.hosts.engine.training.outcome import has_diverged, validation_line, watch_training
 from pysimt_sac.hosts.engine.training.progress import Best, Progress
 from tests.hosts.engine.dying_runs import last_state
 from tests.models.runs import lines, train_actor
@@ -109,7 +109,10 @@ def test_not_even_if_it_is_the_first(growing, toy):
     assert "(not counted)" in told
     assert last_state(toy.run_folder)["progress"]["best"] == {}
     assert not list(toy.run_folder.glob("*.best.*"))
-    assert len(list(toy.run_folder.glob("*-final.ckpt"))) == 1
+    (final,) = toy.run_folder.glob("*-final.ckpt")
+    assert load_checkpoint(final).history["diverged"]
+    warning = "Warning: the model has diverged; the last checkpoint is of no use, and there is no other"
+    assert told.splitlines()[-1] == warning
 
 
 def test_a_loss_that_is_some_times_its_best_is_only_told(growing):

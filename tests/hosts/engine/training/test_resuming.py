@@ -66,6 +66,54 @@ def test_killed_in_an_update(toy, undisturbed, update):
     assert_same_run(whole, toy.run_folder)
 
 
+def die_after_save(number):
+    """Make this process kill itself right after the so-manieth save of its state."""
+    from pysimt_sac.hosts.engine.training.trainer import Trainer
+
+    save, count = Trainer.save, 0
+
+    def deadly(self):
+        nonlocal count
+        save(self)
+        count += 1
+        if count == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Trainer.save = deadly
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["train.eval_freq:0", "train.max_iterations:20", "train.max_epochs:9", "train.checkpoint_freq:10"],
+        ["train.eval_freq:5", "train.patience:1", "train.lr:1e-12", "train.max_epochs:9", "train.checkpoint_freq:5"],
+        ["train.eval_freq:-1", "train.max_iterations:14", "train.checkpoint_freq:7", "model.accumulate:3"],
+    ],
+    ids=["last update ends an epoch", "patience ends within an epoch", "without validation"],
+)
+def test_killed_between_any_two_saves(toy, options):
+    """What an update has begun is finished, its epoch's validation included, before a condition may end the run."""
+    command = ["train", "-C", toy.config, *options, "-s"]
+    assert fork_training([*command, "whole"]) == 0
+    number, status = 0, -signal.SIGKILL
+    while status:
+        number += 1
+        status = fork_training([*command, f"killed{number}"], lambda number=number: die_after_save(number))
+        assert status in (0, -signal.SIGKILL)
+        assert fork_training([*command, f"killed{number}"]) == 0
+        assert_same_run(toy.folder / "runs/toy-whole", toy.folder / f"runs/toy-killed{number}")
+    assert number > 3
+
+
+@pytest.mark.parametrize(("eval_freq", "sent_in"), [(0, 10), (5, 10)])
+def test_a_signal_in_the_last_update_of_an_epoch_and_of_the_run(toy, eval_freq, sent_in):
+    command = ["train", "-C", toy.config, f"train.eval_freq:{eval_freq}", "train.max_iterations:10"]
+    assert fork_training([*command, "-s", "whole"]) == 0
+    assert fork_training(command, lambda: send_in_update(sent_in, signal.SIGTERM)) == 128 + signal.SIGTERM
+    assert fork_training(command) == 0
+    assert_same_run(toy.folder / "runs/toy-whole", toy.run_folder)
+
+
 def test_what_a_killed_process_left_half_written_is_removed(toy, undisturbed):
     _, command = undisturbed
     assert fork_training(command, lambda: die_at(1, ["fsync"])) == -signal.SIGKILL
@@ -133,8 +181,7 @@ from pysimt_sac.core.registry import MODELS
 @MODELS.register("Stateful")
 class Stateful(SimultaneousNMT):
     '''Its loss depends on an average that is no weight, and on all three generators of random numbers.'''
-    def register_tensorboard(self, handle):
-        super().register_tensorboard(handle)
+    def start_training(self, log):
         self.average = torch.zeros(())
     def forward(self, batch, uctr=0, ectr=0):
         import random, numpy
