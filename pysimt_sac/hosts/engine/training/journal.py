@@ -83,8 +83,9 @@ class Journal:
             listener(name, value, step)
 
     def _write(self, name: str, text: str) -> None:
-        with writing(self.paths[name]):
-            self.streams[name].write(text)
+        if name in self.streams:
+            with writing(self.paths[name]):
+                self.streams[name].write(text)
 
     def _draw(self, name: str, value: float, step: int) -> None:
         if self.writer:
@@ -105,7 +106,7 @@ class Journal:
             with writing(self.tensorboard_dir):
                 self.writer.flush()
         for name, path in self.paths.items():
-            if name in self.streams and not self.is_there(name):
+            if not self.is_there(name):
                 with writing(path), self.streams[name] as old:
                     old.seek(0)
                     written = old.read()
@@ -135,23 +136,10 @@ class Journal:
 
 
 class NullJournal(Journal):
-    """The journal of all ranks but 0: it writes nothing."""
+    """The journal of all ranks but 0: it has no files, and their console is silent."""
 
     def __init__(self) -> None:
-        self.streams, self.writer = {}, None
-
-    def show(self, message: str, level: int = logging.INFO) -> None:
-        """Do nothing."""
-
-    def note(self, message: str) -> None:
-        """Do nothing."""
-
-    def log_scalar(self, name: str, value: float, step: int) -> None:
-        """Do nothing."""
-
-    def position(self) -> dict[str, int]:
-        """Return no positions."""
-        return {}
+        self.paths, self.streams, self.listeners, self.writer = {}, {}, [], None
 
 
 def open_journal(run: Run, tensorboard_dir: str | Path | None) -> Journal:

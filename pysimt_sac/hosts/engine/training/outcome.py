@@ -16,25 +16,19 @@ WORSE_THAN_GUESSING = 2.0  # times log V: the same, without a best to compare wi
 HELP = "the run diverges: lower lr or gclip, or raise lr_warmup"
 
 
-def validation_details(progress: Progress, results: list[Metric], improved: list[Metric]) -> list[str]:
-    """Return a log line for every metric of the last validation."""
-    lines = []
+def validation_lines(progress: Progress, results: list[Metric], improved: list[Metric]) -> tuple[list[str], str]:
+    """Return the last validation's scores as lines of the log, one for each metric, and as one line of the console."""
+    lines, parts = [], []
     for metric in results:
-        best = progress.best.get(metric.name)
-        note = f"best: {best.score:.3f} at {best.validation}" if best else "none counts as best so far"
-        note = "best so far" if metric in improved else note
-        lines.append(f"Validation {progress.validation} - {metric.name}: {metric.score:.3f} ({note})")
-    return lines
-
-
-def validation_line(progress: Progress, results: list[Metric], improved: list[Metric]) -> str:
-    """Return the same in one line for the console."""
-    parts = []
-    for metric in results:
-        best = progress.best.get(metric.name)
-        note = f"(best {best.score:.3f} at {best.validation})" if best else "(not counted)"
-        parts.append(f"{metric.name} {metric.score:.3f} {'best' if metric in improved else note}")
-    return f"Validation {progress.validation}: {', '.join(parts)}"
+        best, long, short = progress.best.get(metric.name), "none counts as best so far", "(not counted)"
+        if metric in improved:
+            long, short = "best so far", "best"
+        elif best:
+            long, short = (f"{prefix} {best.score:.3f} at {best.validation}" for prefix in ("best:", "(best"))
+            short += ")"
+        lines.append(f"Validation {progress.validation} - {metric.name}: {metric.score:.3f} ({long})")
+        parts.append(f"{metric.name} {metric.score:.3f} {short}")
+    return lines, f"Validation {progress.validation}: {', '.join(parts)}"
 
 
 def closing_lines(progress: Progress, first: str, folder: Path) -> list[str]:

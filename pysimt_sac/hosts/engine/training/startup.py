@@ -82,20 +82,15 @@ def describe_corpus(corpus: ParallelCorpus) -> str:
 def describe_briefly(trainer: Any) -> str:
     """Describe a run for the console: model, data, changed options, and where the log is."""
     model, train, log = trainer.model, trainer.options, trainer.journal.paths["log"]
-    place = f"{describe_device(trainer.device)}, seed {trainer.progress.seed}"
+    device = f"{world.size} processes on {trainer.device.type}" if world.size > 1 else str(trainer.device)
     about = {
-        "model": f"{train.model_type}, {count_parameters(model)}; {place}",
+        "model": f"{train.model_type}, {count_parameters(model)}; {device}, seed {trainer.progress.seed}",
         "start": "; ".join(trainer.notes),
         "data": f"{describe_corpus(trainer.corpus)}; {len(model.src_vocab)} -> {len(model.trg_vocab)} words",
         "changed": ", ".join(f"{key}={value}" for key, value in unusual_options(model).items()) or "nothing",
         "log": min((str(log), os.path.relpath(log)), key=len),
     }
     return "\n".join(f"{name + ':':10}{text}" for name, text in about.items() if text)
-
-
-def describe_device(device: torch.device) -> str:
-    """Describe the device of a run and the number of processes."""
-    return f"{world.size} processes on {device.type}" if world.size > 1 else str(device)
 
 
 def unusual_options(model: Any) -> dict[str, Any]:

@@ -32,8 +32,7 @@ from pysimt_sac.hosts.engine.training.optim import Optimizer
 from pysimt_sac.hosts.engine.training.outcome import (
     closing_lines,
     has_diverged,
-    validation_details,
-    validation_line,
+    validation_lines,
     watch_training,
     watch_validation,
 )
@@ -257,11 +256,12 @@ class Trainer:
         with self.average.in_place():
             results = self.validator(self.interrupts.interruptible)
         improved = progress.record(results, first, has_diverged(results, progress, n_words))
-        for line in validation_details(progress, results, improved):
+        lines, summary = validation_lines(progress, results, improved)
+        for line in lines:
             self.journal.say(line)
         left = self.options.patience - progress.bad_validations
         time_left = f"patience {left}, up to {self.stopwatch.time_left()} left"
-        compact(f"{validation_line(progress, results, improved)}; {time_left}", ALWAYS)
+        compact(f"{summary}; {time_left}", ALWAYS)
         if warning := watch_validation(progress, n_words):
             self.journal.say(warning)
         for metric in results:

@@ -7,7 +7,7 @@ import pytest
 
 from pysimt_sac.core.metrics import Metric
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-from pysimt_sac.hosts.engine.training.outcome import has_diverged, validation_line, watch_training
+from pysimt_sac.hosts.engine.training.outcome import has_diverged, validation_lines, watch_training
 from pysimt_sac.hosts.engine.training.progress import Best, Progress
 from tests.hosts.engine.dying_runs import last_state
 from tests.models.runs import lines, train_actor
@@ -51,9 +51,10 @@ def growing(toy, pysimt):
 def test_only_the_metric_that_improved_is_called_best():
     bleu, chrf = Metric("bleu", 0.0), Metric("chrf", 0.0)
     progress = Progress(validation=2, best={"BLEU": Best(0.0, 1), "CHRF": Best(0.0, 2)})
-    assert (
-        validation_line(progress, [bleu, chrf], [chrf]) == "Validation 2: BLEU 0.000 (best 0.000 at 1), CHRF 0.000 best"
-    )
+    lines, summary = validation_lines(progress, [bleu, chrf], [chrf])
+    assert summary == "Validation 2: BLEU 0.000 (best 0.000 at 1), CHRF 0.000 best"
+    assert lines[0] == "Validation 2 - BLEU: 0.000 (best: 0.000 at 1)"
+    assert lines[1] == "Validation 2 - CHRF: 0.000 (best so far)"
 
 
 def test_a_run_whose_best_checkpoint_is_its_starting_point_says_so(toy, pysimt):
