@@ -53,7 +53,7 @@ STATE_TYPES: dict[str, Any] = {
     "random": dict[str, Any],
     "journal": dict[str, int],
 }
-OPTIONAL = {"host", "files", "average"}  # states of earlier versions lack them
+OPTIONAL = {"host", "files"}  # one of them: pysimt's states name their host and no files
 
 
 def plain_dictionary(*_: Any) -> dict[str, Any]:

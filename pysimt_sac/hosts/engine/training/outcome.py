@@ -39,7 +39,7 @@ def closing_lines(progress: Progress, first: str, folder: Path) -> list[str]:
         lines.append(f"Best checkpoint: {found}, {best.file}")
         if best.file and not (folder / best.file).exists():
             lines.append("Warning: the best checkpoint has been deleted during the run; the last one is kept")
-        elif 0 <= best.update < progress.first_update or best.update == 0:
+        elif best.update == 0 or best.update < progress.first_update:
             when = f"before the first update of the weights, number {progress.first_update}"
             lines.append(
                 f"Warning: the best checkpoint is the starting point ({found}, {when}): training brought no improvement"

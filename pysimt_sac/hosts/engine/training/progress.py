@@ -11,15 +11,12 @@ from pysimt_sac.core.states import has_type
 
 @dataclass
 class Best:
-    """The best score of a metric, the validation that gave it, and its checkpoint.
-
-    update: the one it was validated after; -1 in states of earlier versions, which did not store it.
-    """
+    """The best score of a metric, the validation that gave it, its checkpoint, and the update it was made after."""
 
     score: float
     validation: int
     file: str = ""
-    update: int = -1
+    update: int = 0
 
 
 @dataclass
@@ -47,7 +44,7 @@ class Progress:
     diverges: bool = False  # ... whether their mean is far above it
     diverged: bool = False  # whether the last validation showed that the model has
     seconds: float = 0.0  # the run has taken, validations included ...
-    timed_updates: int = 0  # ... and the updates made in them; states of earlier versions did not count either
+    timed_updates: int = 0  # ... and the updates made in them
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Progress":

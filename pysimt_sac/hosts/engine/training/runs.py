@@ -142,7 +142,7 @@ def find_state(folder: Path, options: Options, host: str = "embedded") -> tuple[
         if began != host:
             hint = f"set PYSIMT_SAC_HOST={began}, name the new run with -s SUFFIX, or start over with --restart"
             raise UserError(f"this run began on another host: {began}, not {host}", folder, hint)
-        # States of earlier versions have no checksums; then names are compared, and later the checksum of all text.
+        # pysimt's states have no checksums; then names are compared, and later the checksum of all text.
         same = functools.partial(same_value, known=state.get("files", {}))
         differing = result_changing_differences(state["config"], options.to_dict(), same)
         if differing:

@@ -317,7 +317,7 @@ class Trainer:
         with state_fits(self.run.folder):
             load_weights(self.model, state["weights"], self.run.folder)
             self.optimizer.load_state_dict(state["optimizer"])
-            self.average.load_state_dict(state.get("average", {}))  # states of earlier versions have none
+            self.average.load_state_dict(state["average"])
 
     def restore_learner(self, state: dict[str, Any]) -> None:
         """Restore the learner, and last, after everything that draws random numbers, the random states."""

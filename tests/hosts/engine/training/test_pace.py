@@ -73,15 +73,3 @@ def test_every_validation_tells_it_and_a_resumed_run_goes_on_counting(toy, pysim
     assert found[0][1].startswith("4 h 0")
     assert found[1][1] in ("60 min", "61 min")
     assert found[2][1] == "0 s"
-
-
-def test_a_state_of_a_version_that_did_not_count_time_goes_on(toy, pysimt):
-    assert pysimt("train", "-C", toy.config, "train.max_epochs:1").status == 0
-    state = last_state(toy.run_folder)
-    for name in ("seconds", "timed_updates", "lr_total"):
-        del state["progress"][name]
-    del state["average"]
-    torch.save(state, toy.run_folder / "train_state.pt")
-    assert pysimt("train", "-C", toy.config).status == 0
-    progress = last_state(toy.run_folder)["progress"]
-    assert (progress["update"], progress["timed_updates"]) == (20, 10)
