@@ -53,7 +53,7 @@ STATE_TYPES: dict[str, Any] = {
     "random": dict[str, Any],
     "journal": dict[str, int],
 }
-OPTIONAL = {"host", "files"}  # one of them: pysimt's states name their host and no files
+OPTIONAL = {"host", "corpus", "files"}  # pysimt's states have the first two, the engine's the last
 
 
 def plain_dictionary(*_: Any) -> dict[str, Any]:
@@ -279,6 +279,7 @@ def is_state(state: Any) -> bool:
     return (
         isinstance(state, dict)
         and set(STATE_TYPES) - OPTIONAL <= set(state) <= set(STATE_TYPES)
+        and ("corpus" if state.get("host") == "pysimt" else "files") in state
         and all(has_type(value, STATE_TYPES[name]) for name, value in state.items())
         and are_options(state["config"])
         and EXP_ID.fullmatch(state["exp_id"]) is not None

@@ -11,8 +11,6 @@ import functools
 import os
 import secrets
 import shutil
-import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -22,7 +20,6 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, make_folder, open_in_folder, remove_leftovers, why
 from pysimt_sac.hosts.engine.checkpoint import EXP_ID, load_state
 from pysimt_sac.hosts.engine.config.parser import Options, config_text, result_changing_differences
-from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus
 from pysimt_sac.hosts.engine.data.moved_files import checksums, same_value
 
 held_locks: set[IO[str]] = set()
@@ -142,7 +139,7 @@ def find_state(folder: Path, options: Options, host: str = "embedded") -> tuple[
         if began != host:
             hint = f"set PYSIMT_SAC_HOST={began}, name the new run with -s SUFFIX, or start over with --restart"
             raise UserError(f"this run began on another host: {began}, not {host}", folder, hint)
-        # pysimt's states have no checksums; then names are compared, and later the checksum of all text.
+        # pysimt's states have no checksums of files; then names are compared, and later its loop compares the text.
         same = functools.partial(same_value, known=state.get("files", {}))
         differing = result_changing_differences(state["config"], options.to_dict(), same)
         if differing:
@@ -159,14 +156,6 @@ def files_of_run(config: dict[str, Any]) -> dict[str, int]:
     used = {key: config["data"].get(key) for key in ("train_set", "val_set")}
     train = {key: value for key, value in config["train"].items() if key != "pretrained_file"}
     return checksums([used, train, config["model"], config["vocabulary"]])
-
-
-def fingerprint(corpora: Iterable[ParallelCorpus]) -> int:
-    """Return a checksum of the text that a run uses, to detect a change before it is resumed."""
-    checksum = 0
-    for side in (side for corpus in corpora for side in corpus.sides.values()):
-        checksum = zlib.crc32(side.ids.tobytes(), zlib.crc32(side.lengths.tobytes(), checksum))
-    return checksum
 
 
 def lock_folder(run: Run) -> None:

@@ -39,7 +39,7 @@ from pysimt_sac.hosts.engine.training.outcome import (
 from pysimt_sac.hosts.engine.training.pace import Pace, Stopwatch
 from pysimt_sac.hosts.engine.training.progress import Progress
 from pysimt_sac.hosts.engine.training.randomness import draw_seed, fix_seeds, random_states, restore_random_states
-from pysimt_sac.hosts.engine.training.runs import Run, files_of_run, fingerprint
+from pysimt_sac.hosts.engine.training.runs import Run, files_of_run
 from pysimt_sac.hosts.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.hosts.engine.training.startup import announce, describe_host
 from pysimt_sac.hosts.engine.training.validation import Validator
@@ -64,11 +64,6 @@ class Trainer:
         fix_seeds(self.progress.seed)
         self.corpus = model.load_data("train", options.batch_size)
         self.validator = Validator(model, options, device) if options.eval_freq >= 0 else None
-        corpora = [self.corpus, self.validator.loss_corpus] if self.validator else [self.corpus]
-        self.fingerprint = fingerprint(corpora)
-        if state and state["corpus"] != self.fingerprint:
-            what = "the text or a vocabulary has changed since this run began"
-            raise UserError(what, run.folder, "undo that, or start over with --restart")
         self.files = files_of_run(model.opts.to_dict())
         if world.size > 1:
             check_shardable_dropout(model.options, device, model.opts.filename)
@@ -299,7 +294,6 @@ class Trainer:
         state = {
             "config": config,
             "exp_id": self.run.exp_id,
-            "corpus": self.fingerprint,
             "files": self.files,
             "progress": self.progress.to_dict(),
             "weights": self.model.state_dict(),

@@ -67,7 +67,7 @@ def test_killed_in_an_update(toy, undisturbed, update):
 
 
 def die_after_save(number):
-    """Make this process kill itself right after the so-manieth save of its state."""
+    """Make this process kill itself right after the n-th save of its state."""
     from pysimt_sac.hosts.engine.training.trainer import Trainer
 
     save, count = Trainer.save, 0
@@ -228,40 +228,11 @@ def test_tensorboard_has_neither_gaps_nor_doubles(toy, pysimt):
     assert tensorboard_points(folder) == tensorboard_points(whole)
 
 
-def test_points_at_the_saved_update_are_not_doubled(toy, pysimt):
-    """Killed after an epoch's points were written, but before the state that follows them."""
-    board = toy.folder / "tb"
-    options = ["train.checkpoint_freq:5", f"train.tensorboard_dir:{board}"]
-    command = ["train", "-C", toy.config, *options]
-
-    def die_in_validation():
-        from pysimt_sac.hosts.engine.training.trainer import Trainer
-
-        validate = Trainer.validate
-
-        def deadly(self):
-            self.checkpointing.save_best = lambda metric: (
-                self.journal.position(),
-                os.kill(os.getpid(), signal.SIGKILL),
-            )
-            validate(self)
-
-        Trainer.validate = deadly
-
-    assert fork_training(command, die_in_validation) == -signal.SIGKILL
-    assert {"step": 10, "name": "epoch_LOSS"}.items() <= scalars(toy.run_folder)[-3].items()
-    assert fork_training(command) == 0
-    (folder,) = (board / "toy").iterdir()
-    points = [point[:2] for point in tensorboard_points(folder)]
-    assert points.count(("epoch_LOSS", 10)) == points.count(("val_BLEU", 10)) == 1
-    assert len(set(points)) == len(points) == len(scalars(toy.run_folder))
-
-
 # Signals
 
 
 def send_in_update(number, *signals):
-    """Make this process send itself signals in the middle of its so-manieth update."""
+    """Make this process send itself signals in the middle of its n-th update."""
     from pysimt_sac.hosts.engine.training.optim import Optimizer
 
     clip, count = Optimizer.clip, 0
@@ -278,7 +249,7 @@ def send_in_update(number, *signals):
 
 
 def interrupt_validation(number):
-    """Make this process send itself a SIGTERM in the middle of its so-manieth validation."""
+    """Make this process send itself a SIGTERM in the middle of its n-th validation."""
     from pysimt_sac.hosts.engine.training.validation import Validator
 
     translate, count = Validator.translate, 0

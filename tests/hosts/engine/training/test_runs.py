@@ -178,7 +178,6 @@ WRONG = {
     "weights": {"what": torch.zeros(2)},
     "journal.log": "x",
     "journal.scalars": -3,
-    "corpus": "x",
     "files": ["x"],
     "exp_id": "..",
     "config.train": [],
