@@ -76,7 +76,7 @@ class Updater:
         self.model.setup()
         self.model.reset_parameters()
         load_actor(self.model)
-        self.model.register_tensorboard(Board())
+        self.model.start_training(Board())
         self.optimizer = Optimizer(self.model.train(), TrainOptions(**PAPER_TRAINING), higher_better=True)
         self.update, self.rewarder = 0, None
         if name != PLAIN:

@@ -1,6 +1,7 @@
 """`pysimt-sac attach`: record in a checkpoint how its text was prepared."""
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 EPILOG = """Training on a corpus from `pysimt-sac prepare` stores this record itself; checkpoints of pysimt and of
@@ -20,14 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Attach the record."""
     from pysimt_sac.corpora.plain_text import preparation_for
-    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, write_with_preparation
+    from pysimt_sac.hosts.engine.checkpoint import PREPARATION, load_checkpoint, save_checkpoint
     from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
 
     path = checkpoint_to_use(args.checkpoint)
     checkpoint = load_checkpoint(path)
     preparation = preparation_for(checkpoint, args.folder)
     out = args.output or path.resolve()  # a run's best checkpoint is a link, and stays one
-    write_with_preparation(checkpoint, preparation, out)
+    history = {**checkpoint.history, PREPARATION: preparation.state()}
+    save_checkpoint(dataclasses.replace(checkpoint, path=out, history=history))
     languages = f"{preparation.source.language} -> {preparation.target.language}"
     print(f"{out}: can translate plain text, {languages}, with pysimt translate --raw")
     return 0

@@ -3,10 +3,6 @@
 import argparse
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pysimt_sac.hosts.engine.training.trainer import Trainer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +83,6 @@ def train_embedded(args: argparse.Namespace) -> int:
             logger.log(ALWAYS, finished)
             return 0
         trainer = Trainer(model, train_options, opened, device)
-        announce(trainer)
         try:
             trainer.train()
         except Interrupted as interruption:
@@ -98,21 +93,6 @@ def train_embedded(args: argparse.Namespace) -> int:
         finally:
             trainer.journal.close()
     return 0
-
-
-def announce(trainer: "Trainer") -> None:
-    """Report what starts or resumes: in full in the log, in brief on the console."""
-    from pysimt_sac.core.distributed import world
-    from pysimt_sac.hosts.engine.training.console import compact
-    from pysimt_sac.hosts.engine.training.startup import describe_briefly, describe_resuming, describe_start
-
-    if not world.is_main:
-        return
-    if trainer.run.state is not None:
-        trainer.journal.show(describe_resuming(trainer))
-        return
-    trainer.journal.say(describe_start(trainer))
-    compact(describe_briefly(trainer))
 
 
 def command_to_go_on(args: argparse.Namespace) -> str:

@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", help="checkpoint, or a run's folder: its best checkpoint by the first of its eval_metrics"
     )
+    parser.add_argument("--last", action="store_true", help="of a run's folder: its last checkpoint, not the best one")
     parser.add_argument(
         "-s", "--splits", help="splits of the configuration, separated by commas; without -s and -S: standard input"
     )
@@ -101,7 +102,7 @@ def translate(args: argparse.Namespace) -> int:
         raise UserError("cannot be divided among processes", "standard input", "translate files, with -s or -S")
     if args.output and args.output.endswith("/"):
         args.output += name_of_system(args.model)
-    args.named, args.model = args.model, str(checkpoint_to_use(args.model))
+    args.named, args.model = args.model, str(checkpoint_to_use(args.model, args.last))
     if choice.name() == "pysimt":
         check_single_process()
         return translate_in_pysimt(args)
@@ -239,16 +240,17 @@ def translate_embedded(args: argparse.Namespace) -> int:
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.core.distributed import world
     from pysimt_sac.corpora.plain_text import plain_text_of
-    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
+    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, remark_on
     from pysimt_sac.hosts.engine.decoding.translation import Translator, load_model, moved_files
     from pysimt_sac.hosts.engine.device import choose_device
     from pysimt_sac.hosts.engine.training.console import NORMAL, SILENT, log_to_console, logger
 
     log_to_console(NORMAL if world.is_main else SILENT)
-    if args.model != args.named:
-        logger.info(f"Translating with {args.model}")
     device = choose_device(args.device_id)
     checkpoint = load_checkpoint(args.model)
+    if args.model != args.named:
+        remark = remark_on(checkpoint)
+        logger.info(f"Translating with {args.model}{f': {remark}' if remark else ''}")
     plain = plain_text_of(checkpoint, args.prepare) if args.raw else None
     moved = moved_files(checkpoint, args.data) if args.data else []
     model = load_model(checkpoint, device, [*moved, *args.override])

@@ -4,6 +4,7 @@ Every file that this package writes goes through `atomic_write` or `atomic_folde
 """
 
 import contextlib
+import errno
 import gzip
 import os
 import shlex
@@ -22,6 +23,8 @@ Decode = Callable[[bytes, int, object, str], str]  # takes a line, its number, t
 
 def why(error: OSError) -> str:
     """Return the operating system's reason, without Python's decoration."""
+    if error.errno == errno.ELOOP:
+        return "it is a symbolic link, which is not followed here"
     return (error.strerror or str(error)).lower()
 
 
@@ -64,6 +67,15 @@ def require_writable(path: Path) -> None:
         raise UserError("is a folder; a file was to be written here", path, "choose another name")
     if not os.access(make_folder(path.parent), os.W_OK | os.X_OK):
         raise UserError("cannot be written: permission denied", path, "choose another folder")
+
+
+def open_in_folder(path: Path) -> IO[str]:
+    """Open a file to be read and appended to, in its folder itself: a link, which may lead anywhere, is an OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return open(descriptor, "a+", buffering=1, encoding="utf-8", errors="surrogateescape")
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -149,7 +161,8 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
     text: dict[str, str] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        with open(temporary, mode, **text) as stream:  # type: ignore[call-overload]
+        temporary.unlink(missing_ok=True)
+        with open(temporary, mode.replace("w", "x"), **text) as stream:  # type: ignore[call-overload]
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

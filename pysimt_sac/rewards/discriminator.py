@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from pysimt_sac.core.distributed import optimizer_step
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import option
+from pysimt_sac.core.states import load_optimizer
 from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.rewards.base import Floats, RolloutTensors, Translations, reward
 from pysimt_sac.rewards.choices import ChoiceCounts
@@ -144,7 +145,7 @@ class UnsupervisedReward:
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.options.discriminator_lr)
         if self.saved is not None:
             self.network.load_state_dict(self.saved["weights"])
-            self.optimizer.load_state_dict(self.saved["optimizer"])
+            load_optimizer(self.optimizer, self.saved["optimizer"])
             self.saved = None
 
     @torch.no_grad()

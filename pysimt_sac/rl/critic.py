@@ -21,6 +21,7 @@ from pysimt_sac.core.distributed import optimizer_step
 from pysimt_sac.core.options import option
 from pysimt_sac.core.policy import Support, entropy
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions
+from pysimt_sac.core.states import load_optimizer
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
@@ -239,7 +240,7 @@ class CriticEnsemble:
             network.load_state_dict(weights)
         for copied, weights in zip(self.targets, state["targets"], strict=True):
             copied.load_state_dict(weights)
-        self.optimizer.load_state_dict(state["optimizer"])
+        load_optimizer(self.optimizer, state["optimizer"])
 
 
 @torch.no_grad()

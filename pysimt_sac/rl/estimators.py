@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from pysimt_sac.core.distributed import optimizer_step, world
 from pysimt_sac.core.options import option
 from pysimt_sac.core.policy import entropy
+from pysimt_sac.core.states import load_optimizer
 from pysimt_sac.rl import losses
 
 
@@ -69,7 +70,7 @@ class Temperature:
                 self.log_alpha.copy_(state["log_alpha"])
                 self.target_entropy.copy_(state["target_entropy"])
             self.n_observed = state["n_observed"]
-            self.optimizer.load_state_dict(state["optimizer"])
+            load_optimizer(self.optimizer, state["optimizer"])
 
 
 class FutureWeight:
@@ -159,4 +160,4 @@ class LearnedBaseline:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state."""
         self.layer.load_state_dict(state["layer"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        load_optimizer(self.optimizer, state["optimizer"])

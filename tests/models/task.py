@@ -87,7 +87,7 @@ def learn(model_type, seed, amount, lr=0.003, **options):
     """The actor after so many updates of an algorithm with these options of `[model]`."""
     model, corpus = make_model(model_type, seed, **options)
     model.load_state_dict(actor(seed))
-    model.register_tensorboard(Board())
+    model.start_training(Board())
     return updates(model, corpus, amount, lr=lr)
 
 

@@ -112,7 +112,7 @@ def ready(model_type, **options):
     """A model of the task, its algorithm and a batch."""
     model, corpus = task.make_model(model_type, seed=1, **options)
     model.load_state_dict(task.actor(1))
-    model.register_tensorboard(task.Board())
+    model.start_training(task.Board())
     return model, model.session.algorithm, corpus[corpus.batches(1)[0]]
 
 
@@ -181,7 +181,7 @@ def test_actor_critic_copies_shared_weights_once():
 
 def ready_with_tied_weights():
     model, corpus = task.make_model(AC, seed=1, tied_emb="2way")
-    model.register_tensorboard(task.Board())
+    model.start_training(task.Board())
     return model, model.session.algorithm, corpus
 
 

@@ -67,7 +67,7 @@ def test_an_update_stays_on_its_device(variant, monkeypatch):
     batches = [corpus[indices] for indices in corpus.batches(1)[:3]]
     with Pretending():
         model.to(PRETENDED).train()
-        model.register_tensorboard(Board())
+        model.start_training(Board())
         optimizer = Optimizer(model, TrainOptions(gclip=1.0), higher_better=True)
         for update, batch in enumerate(batches, 1):
             waits.clear()

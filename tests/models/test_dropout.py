@@ -26,7 +26,7 @@ def update(kind, seed, dropout):
     options = {"lambda_mle": 0.5, "dropout_out": 0.3, "dropout_emb": 0.2, **KINDS[kind], "gradient_dropout": dropout}
     model, corpus = task.make_model(kind.split()[0], 1, **options)
     model.load_state_dict(task.actor(1))
-    model.register_tensorboard(task.Board())
+    model.start_training(task.Board())
     batch, algorithm = corpus[corpus.batches(1)[0]], model.train().session.algorithm
     torch.manual_seed(seed)
     before = torch.get_rng_state()

@@ -9,7 +9,7 @@ from tests.models import task
 def start(model_type, options):
     """Make the algorithm, as the first update does."""
     model, corpus = task.make_model(model_type, 1, **options)
-    model.register_tensorboard(task.Board())
+    model.start_training(task.Board())
     model.train()(corpus[corpus.batches(0)[0]], uctr=1, ectr=1)
 
 

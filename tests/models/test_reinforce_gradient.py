@@ -38,7 +38,7 @@ def rewards(translations):
 def make(algorithm=REINFORCE, **options):
     more = {"rollout_max_len": 2, "reward": "worth", "reward_scale": 1.0, "lambda_mle": 0.0, "baseline_lr": 0.05}
     model = tiny_model(n_words=2, seed=3, model_class=model_class(algorithm), **{**more, **options})
-    model.register_tensorboard(Board())
+    model.start_training(Board())
     return model
 
 

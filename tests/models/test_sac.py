@@ -56,7 +56,7 @@ def test_the_critics_are_examined_once_before_the_actor_follows_them(actor):
 
 def test_the_warm_up_begins_when_the_actor_begins():
     model, corpus = task.make_model("SACNMT", 1, critic_pretrain_epochs=1, actor_warmup=10)
-    model.register_tensorboard(task.Board())
+    model.start_training(task.Board())
     batch = corpus[corpus.batches(0)[0]]
     model.train()
     model(batch, uctr=7, ectr=1)
@@ -66,7 +66,7 @@ def test_the_warm_up_begins_when_the_actor_begins():
 
 def test_beside_the_actor_the_critics_learn_in_one_of_so_many_updates():
     model, corpus = task.make_model("SACNMT", 1, critic_pretrain_epochs=1, critic_every=3)
-    model.register_tensorboard(task.Board())
+    model.start_training(task.Board())
     batch, (critic, _) = corpus[corpus.batches(0)[0]], model.session.algorithm.critics.critics
     learned = []
     for update in range(1, 10):
@@ -80,7 +80,7 @@ def test_beside_the_actor_the_critics_learn_in_one_of_so_many_updates():
 def test_metrics_are_those_of_the_last_update_alone():
     """And in an order that does not depend on what came before: a resumed run must write the same curves."""
     model, corpus = task.make_model("SACNMT", 1, critic_pretrain_epochs=1)
-    model.register_tensorboard(task.Board())
+    model.start_training(task.Board())
     batch, algorithm, orders = corpus[corpus.batches(0)[0]], model.session.algorithm, []
     model.train()
     for update, epoch in enumerate((1, 2, 1, 2), 1):
@@ -89,14 +89,14 @@ def test_metrics_are_those_of_the_last_update_alone():
         assert ("mle_loss" in algorithm.metrics) == (epoch == 2)
     assert orders[1] == orders[3]
     fresh, _ = task.make_model("SACNMT", 1, critic_pretrain_epochs=0)
-    fresh.register_tensorboard(task.Board())
+    fresh.start_training(task.Board())
     fresh.train()(batch, uctr=1, ectr=1)
     assert list(fresh.session.algorithm.metrics) == orders[1]
 
 
 def test_the_target_entropy_is_the_pretrained_actors_however_many_updates_a_batch_has():
     model, corpus = task.make_model("SACNMT", 1, alpha="auto", updates_per_batch=2, critic_pretrain_epochs=1)
-    model.register_tensorboard(task.Board())
+    model.start_training(task.Board())
     batch, algorithm = corpus[corpus.batches(0)[0]], model.session.algorithm
     model.train()(batch, uctr=1, ectr=1)
     assert algorithm.temperature.observed == 2

@@ -50,7 +50,7 @@ def test_the_mean_of_the_others_at_the_same_step():
 def model_after(updates=1, **options):
     model, corpus = task.make_model("SACUnsupNMT", 1, reward="unsup", **options)
     model.load_state_dict(task.actor(1))
-    model.register_tensorboard(task.Board())
+    model.start_training(task.Board())
     task.updates(model, corpus, updates, lr=1e-9)
     model.train()
     return model, corpus[corpus.batches(1)[0]]
@@ -90,7 +90,7 @@ def test_during_its_warm_up_the_discriminator_learns_and_the_actor_does_not_move
     model, corpus = task.make_model("SACUnsupNMT", 1, reward="unsup", **options)
     model.load_state_dict(task.actor(1))
     board = task.Board()
-    model.register_tensorboard(board)
+    model.start_training(board)
     algorithm, batch = model.session.algorithm, corpus[corpus.batches(1)[0]]
     first = algorithm.collector.collect(algorithm.actor, batch, 0.01, 1)
     algorithm.collector.collect = lambda *_: first

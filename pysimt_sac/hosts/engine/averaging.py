@@ -1,5 +1,6 @@
 """Checkpoint averaging: one checkpoint with the mean weights of several."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,8 +9,8 @@ from torch import Tensor
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import require_file
-from pysimt_sac.hosts.engine.checkpoint import Checkpoint, load_checkpoint, write_safely
-from pysimt_sac.hosts.engine.config.parser import Options
+from pysimt_sac.core.states import first_not_finite
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from pysimt_sac.hosts.engine.config.values import plain
 
 
@@ -31,17 +32,11 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
     for other in checkpoints[1:]:
         check_alike(first, other)
     for checkpoint in checkpoints:
-        for name, weight in checkpoint.weights.items():
-            if not bool(weight.isfinite().all()):
-                raise UserError(f"{name} has values that are not finite numbers", checkpoint.path, "leave it out")
-    content = {
-        "opts": Options.from_dict(first.options).to_dict(),
-        "model": mean_weights([checkpoint.weights for checkpoint in checkpoints]),
-        "history": {**plain(first.history), "averaged": [path.name for path in paths]},
-    }
-    if first.vocabularies:
-        content["vocabularies"] = {name: vocab.state() for name, vocab in first.vocabularies.items()}
-    write_safely(out, content)
+        if name := first_not_finite(checkpoint.weights.items()):
+            raise UserError(f"{name} has values that are not finite numbers", checkpoint.path, "leave it out")
+    weights = mean_weights([checkpoint.weights for checkpoint in checkpoints])
+    history = {**first.history, "averaged": [path.name for path in paths]}
+    save_checkpoint(dataclasses.replace(first, path=out, weights=weights, history=history, optimizer=None))
 
 
 def check_alike(first: Checkpoint, other: Checkpoint) -> None:

@@ -24,13 +24,37 @@ from torch import Tensor, nn
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, require_file, sync_folder, why
 from pysimt_sac.core.metrics import Metric
+from pysimt_sac.core.options import read_section
+from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.states import first_not_finite, has_type, is_plain_tensor
 from pysimt_sac.core.vocabulary import Vocabulary
+from pysimt_sac.hosts.engine.config.parser import Options
 from pysimt_sac.hosts.engine.config.values import plain
 from pysimt_sac.hosts.engine.data.text_preparation import TextPreparation
 
 STATE_FILE = "train_state.pt"
 PREVIOUS_STATE_FILE = "train_state.previous.pt"
+EXP_ID = re.compile(r"\w[\w.-]*")  # it becomes part of file names
 PREPARATION = "preparation"  # a key of a checkpoint's history, where pysimt's loop can write it and readers ignore it
+
+
+# The parts of a training state and their types; those of a part are checked where it is restored.
+STATE_TYPES: dict[str, Any] = {
+    "host": str,
+    "config": dict[str, Any],
+    "exp_id": str,
+    "corpus": int,
+    "files": dict[str, int],
+    "progress": dict[str, Any],
+    "weights": dict[str, Tensor],
+    "optimizer": dict[str, Any],
+    "average": dict[str, Any],
+    "model": dict[str, Any],
+    "random": dict[str, Any],
+    "other_ranks": list[dict[str, Any]],
+    "journal": dict[str, int],
+}
+OPTIONAL = {"host", "corpus", "files", "other_ranks"}  # pysimt's states have the first two, the engine's the others
 
 
 def plain_dictionary(*_: Any) -> dict[str, Any]:
@@ -74,8 +98,7 @@ def load_safely(path: Path, what: str) -> Any:
     """Load tensors and plain values; refuse a file that needs anything else, without executing it."""
     require_file(path, what)
     try:
-        check_whole(path, what)
-        check_archive(path)
+        check_archive(path, what)
         with torch.serialization.safe_globals(ALLOWED_TYPES), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a foreign file gets a one-line error of ours
             return torch.load(path, map_location="cpu", weights_only=True)
@@ -90,23 +113,27 @@ def load_safely(path: Path, what: str) -> Any:
         raise UserError(f"is not a {what}, or is damaged: {reason[:200]}", path) from error
 
 
-def check_whole(path: Path, what: str) -> None:
-    """Detect what a full disk or an interrupted copy leaves behind: an empty file, or an archive without its end."""
+def check_archive(path: Path, what: str) -> None:
+    """Check that an archive is whole, by the checksums that torch writes but does not check, and that it is no bomb.
+
+    A full disk or an interrupted copy leaves an empty file, or one without its end. torch never compresses: what is
+    larger in memory than on disk was made to be. Its legacy format is no archive, and has no checksums.
+    """
     with open(path, "rb") as stream:
         start = stream.read(4)
     hint = "copy it again, or use an earlier one"
     if not start:
         raise UserError(f"is empty: the {what} was not completely written or copied", path, hint)
-    if start == b"PK\x03\x04" and not zipfile.is_zipfile(path):
-        raise UserError(f"is truncated: the end of the {what} is missing", path, hint)
-
-
-def check_archive(path: Path) -> None:
-    """Verify the checksums that torch writes but does not check; its legacy format has none."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            broken = archive.testzip()
-        if broken:
+    if not zipfile.is_zipfile(path):
+        if start == b"PK\x03\x04":
+            raise UserError(f"is truncated: the end of the {what} is missing", path, hint)
+        return
+    with zipfile.ZipFile(path) as archive:
+        parts = archive.infolist()
+        is_compressed = any(part.compress_type != zipfile.ZIP_STORED for part in parts)
+        if is_compressed or sum(part.file_size for part in parts) > path.stat().st_size:
+            raise UserError(f"is compressed, which no {what} is", path, "do not use it: it may fill your memory")
+        if broken := archive.testzip():
             raise ValueError(f"the checksum of {broken} is wrong")
 
 
@@ -120,33 +147,14 @@ def write_safely(path: Path, content: dict[str, Any]) -> None:
             raise reason if isinstance(reason, OSError) else OSError(str(error).splitlines()[0]) from error
 
 
-def save_checkpoint(
-    path: Path, model: Any, history: dict[str, Any], optimizer_state: dict[str, Any] | None = None
-) -> None:
-    """Write a checkpoint with plain values only, so that pysimt can read it too."""
-    content = {
-        "opts": model.opts.to_dict(),
-        "model": model.state_dict(),
-        "history": history,
-        "vocabularies": {name: vocab.state() for name, vocab in model.vocabs.items()},
-    }
-    if optimizer_state is not None:
-        content["optimizer"] = optimizer_state
-    write_safely(path, content)
-
-
-def write_with_preparation(checkpoint: Checkpoint, preparation: TextPreparation, path: Path) -> None:
-    """Write a checkpoint, ours or pysimt's, with a new record of its text preparation."""
-    content = {
-        "opts": plain(checkpoint.options),
-        "model": checkpoint.weights,
-        "history": {**plain(checkpoint.history), PREPARATION: preparation.state()},
-    }
+def save_checkpoint(checkpoint: Checkpoint) -> None:
+    """Write a checkpoint to its path, with plain values only, so that pysimt can read it too."""
+    content = {"opts": plain(checkpoint.options), "model": checkpoint.weights, "history": plain(checkpoint.history)}
     if checkpoint.vocabularies:
         content["vocabularies"] = {name: vocab.state() for name, vocab in checkpoint.vocabularies.items()}
     if checkpoint.optimizer is not None:
         content["optimizer"] = checkpoint.optimizer
-    write_safely(path, content)
+    write_safely(checkpoint.path, content)
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:
@@ -167,15 +175,6 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     vocabularies = {str(name): Vocabulary.from_state(state, path) for name, state in stored.items()}
     return Checkpoint(
         path, options, weights, history if isinstance(history, dict) else {}, content.get("optimizer"), vocabularies
-    )
-
-
-def is_plain_tensor(value: Any) -> bool:
-    """Return whether this is an ordinary dense tensor: not sparse, quantised, complex or on the meta device."""
-    return (
-        isinstance(value, Tensor)
-        and value.layout == torch.strided
-        and not (value.is_quantized or value.is_complex() or value.is_meta)
     )
 
 
@@ -205,6 +204,29 @@ def find_checkpoint(named: str | Path, metric: str) -> Path:
     return best[-1]
 
 
+def checkpoint_of_run(folder: Path, last: bool = False) -> Path:
+    """Return a run's best checkpoint by the first of its `eval_metrics`; the last one if that is wanted, or none is."""
+    best = [link for link in folder.glob("*.best.*.ckpt") if link.exists()]
+    if best and not last:
+        options = Options.from_dict(load_checkpoint(best[0]).options)
+        train = read_section(TrainOptions, options.train, f"{best[0]} [train]")
+        return find_checkpoint(folder, train.eval_metrics[0])
+    others = [*folder.glob("*-final.ckpt"), *folder.glob("*-update*.ckpt")]
+    if not others:
+        hint = "give a checkpoint, or the folder of a run that has saved one"
+        raise UserError(f"holds no {'last ' if last else ''}checkpoint", folder, hint)
+    return max(others, key=lambda file: file.stat().st_mtime)
+
+
+def remark_on(checkpoint: Checkpoint) -> str:
+    """Return what somebody who uses a run's checkpoint should know about it, or an empty string."""
+    if checkpoint.history.get("diverged"):
+        return "it is of a model that has diverged"
+    if checkpoint.history.get("starting_point") or checkpoint.history.get("uctr") == 0:
+        return "it is the starting point, because training brought no improvement; --last takes the last weights"
+    return ""
+
+
 def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, partial: bool = False) -> list[str]:
     """Copy weights into a model and return the names that were loaded.
 
@@ -219,8 +241,8 @@ def load_weights(model: nn.Module, weights: dict[str, Tensor], path: Path, parti
             raise UserError(
                 f"{name} has a different size: {sizes}", path, "use the options and vocabularies it was trained with"
             )
-        if not bool(weight.isfinite().all()):
-            raise UserError(f"{name} has values that are not finite numbers", path, "use an earlier checkpoint")
+    if name := first_not_finite(taken.items()):
+        raise UserError(f"{name} has values that are not finite numbers", path, "use an earlier checkpoint")
     missing = sorted(set(own) - set(taken))
     if not taken or (missing and not partial):
         raise UserError(f"lacks the weights {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}", path)
@@ -254,15 +276,24 @@ def save_state(folder: Path, state: dict[str, Any]) -> None:
 
 
 def is_state(state: Any) -> bool:
-    """Return whether this is what the training loop saves."""
-    parts = {"progress", "weights", "optimizer", "model", "random", "journal"}
+    """Return whether this is what a training loop saves, every part of its declared type."""
     return (
         isinstance(state, dict)
-        and are_options(state.get("config"))
-        and re.fullmatch(r"[\w.-]+", str(state.get("exp_id"))) is not None  # it becomes part of file names
-        and "corpus" in state
-        and all(isinstance(state.get(part), dict) for part in parts)
+        and set(STATE_TYPES) - OPTIONAL <= set(state) <= set(STATE_TYPES)
+        and ("corpus" if state.get("host") == "pysimt" else "files") in state
+        and all(has_type(value, STATE_TYPES[name]) for name, value in state.items())
+        and are_options(state["config"])
+        and EXP_ID.fullmatch(state["exp_id"]) is not None
+        and min(state["journal"].values(), default=0) >= 0
+        and all(re.fullmatch(r"[^/\0]{1,200}\.ckpt", name) for name in checkpoint_names(state["progress"]))
     )
+
+
+def checkpoint_names(progress: dict[str, Any]) -> list[str]:
+    """Return the names of a run's checkpoints, which will be removed when better ones replace them."""
+    numbered, best = progress.get("checkpoints", []), progress.get("best", {})
+    files = [found.get("file") for found in best.values() if isinstance(found, dict)] if isinstance(best, dict) else []
+    return [str(name) for name in (*(numbered if isinstance(numbered, list) else ()), *files) if name]
 
 
 def load_state(folder: Path) -> tuple[dict[str, Any] | None, str]:
@@ -289,6 +320,6 @@ def state_fits(folder: Path) -> Iterator[None]:
     """Turn failures to restore a state of another version into a UserError."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         what = f"its saved state does not fit this version ({type(error).__name__}: {error})"
         raise UserError(what, folder, "use the version that began this run, or start over with --restart") from error

@@ -26,7 +26,7 @@ from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, find_files
 from pysimt_sac.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
 from pysimt_sac.network.output import linear_cross_entropy
 from pysimt_sac.network.stepper import RecurrentStepper
-from pysimt_sac.rl.session import TrainingStage
+from pysimt_sac.rl.session import Log, TrainingStage
 
 
 def real_positions(lengths_B: Tensor) -> Tensor:
@@ -58,7 +58,6 @@ class SimultaneousNMT(nn.Module):
                 f"3way needs one vocabulary for both sides; these have {sizes}", f"{opts.filename} [model] tied_emb"
             )
         self.aux_loss: dict[str, Tensor] = {}
-        self.tboard: Any = None
 
     def set_defaults(self) -> None:
         """Fill `self.defaults`; derived models add the defaults of their own options."""
@@ -163,9 +162,8 @@ class SimultaneousNMT(nn.Module):
 
     # Called by the training loop
 
-    def register_tensorboard(self, handle: Any) -> None:
-        """Store what to log curves with; called once, when training begins."""
-        self.tboard = handle
+    def start_training(self, log: Log) -> None:
+        """Build what training needs besides the network; never called for translation."""
 
     def lr_factor(self, update: int) -> float:
         """Return the factor of an update's learning rate; derived models may warm up."""

@@ -27,10 +27,9 @@ class EngineShell(TrainedByAlgorithm, SimultaneousNMT):
             self.defaults.update(defaults(cls))
         self.defaults.update(self.algorithm.defaults)
 
-    def register_tensorboard(self, handle: Log) -> None:
-        """Build the algorithm; called when training starts, and never for translation."""
-        super().register_tensorboard(handle)
-        self.session = Session(self.algorithm, EngineActor.of(self), self.opts, handle)
+    def start_training(self, log: Log) -> None:
+        """Build the algorithm."""
+        self.session = Session(self.algorithm, EngineActor.of(self), self.opts, log)
 
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
         """Return the algorithm's loss in training, else the negative log-likelihood."""

@@ -203,8 +203,7 @@ class HostJournal(Journal, logging.Handler):
             make_folder(self.board)
         run = self.run
         run.begin()
-        state = run.state or {"journal": None, "progress": {"uctr": 0}}
-        Journal.__init__(self, run.folder, run.exp_id, self.board, state["journal"], state["progress"]["uctr"])
+        Journal.__init__(self, run.folder, run.exp_id, self.board, run.state["journal"] if run.state else None)
         for name, text in self.kept:
             self._write(name, text)
 

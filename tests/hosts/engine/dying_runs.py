@@ -40,7 +40,7 @@ def fork_training(words, prepare=None):
 
 
 def die_at(moment, names=MOMENTS):
-    """Make this process kill itself at the so-manieth moment of its saves; returns how many there were."""
+    """Make this process kill itself at the n-th moment of its saves; returns how many there were."""
     count = 0
 
     def deadly(function):
@@ -60,7 +60,7 @@ def die_at(moment, names=MOMENTS):
 
 
 def die_in_update(number):
-    """Make this process kill itself in the middle of its so-manieth update."""
+    """Make this process kill itself in the middle of its n-th update."""
     from pysimt_sac.hosts.engine.training.optim import Optimizer
 
     clip, count = Optimizer.clip, 0

@@ -1,6 +1,6 @@
-"""Kill a training run with SIGKILL at random moments, through the real command line, and compare what comes out.
+"""Kill a training run with SIGKILL at random moments, through the real command line, and compare the outcomes.
 
-By hand, because it takes minutes:  python tests/engine/stress_resuming.py --kills 20 --seed 1
+By hand, because it takes minutes:  python tests/hosts/engine/stress_resuming.py --kills 20 --seed 1
 The run saves every third update, so that many of the kills hit a save; how many did is counted by what they left.
 """
 
@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 from tests.conftest import Toy, make_toy
 from tests.hosts.engine.dying_runs import assert_same_run, last_state, scalars, tensorboard_points
 

@@ -18,6 +18,8 @@ def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> l
         hint = f"set lr_decay: False to use the schedule, or lr_schedule: none to keep {train.lr_decay}"
         what = f"{recipe.lr_schedule} and [train] lr_decay: {train.lr_decay} both change the learning rate"
         raise UserError(what, f"{place} lr_schedule", hint)
+    if train.lr_decay == "noam" and not (train.tf_model_dim and train.lr_warmup_steps):
+        raise UserError("noam needs tf_model_dim and lr_warmup_steps", f"{where} [train] lr_decay", "set both, above 0")
     if recipe.lr_schedule in FALLING and recipe.lr_total is not None and recipe.lr_total <= recipe.lr_warmup:
         what = f"{recipe.lr_total} is not more than lr_warmup, {recipe.lr_warmup}"
         raise UserError(what, f"{place} lr_total", "it includes the warm-up")

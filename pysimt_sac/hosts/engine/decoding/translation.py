@@ -28,7 +28,7 @@ from pysimt_sac.core.options import read_section
 from pysimt_sac.core.registry import load_plugin_modules
 from pysimt_sac.core.sections import TrainOptions
 from pysimt_sac.core.vocabulary import Vocabulary
-from pysimt_sac.hosts.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, load_weights
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint, checkpoint_of_run, load_weights
 from pysimt_sac.hosts.engine.config.parser import Options, find_model, parse_direction, plugin_modules
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, check_length, find_files
 from pysimt_sac.hosts.engine.data.moved_files import as_overrides, relocated
@@ -63,20 +63,10 @@ class SearchOptions:
         return f"beam{self.beam_size}" if self.func == "bs" else self.func
 
 
-def checkpoint_to_use(named: str | Path) -> Path:
-    """Return a checkpoint by its path, or of a run's folder the best by the first of `eval_metrics`, else the last."""
+def checkpoint_to_use(named: str | Path, last: bool = False) -> Path:
+    """Return a checkpoint by its path, or of a run's folder the best one, or the last if that is wanted."""
     path = Path(named).expanduser()
-    if kind_of(path) != "folder":
-        return path
-    final = sorted(path.glob("*-final.ckpt"), key=lambda file: file.stat().st_mtime)
-    some_best = next((file for file in path.glob("*.best.*.ckpt") if file.exists()), None)
-    if some_best:
-        where = f"{some_best} [train]"
-        train = read_section(TrainOptions, Options.from_dict(load_checkpoint(some_best).options).train, where)
-        return find_checkpoint(path, train.eval_metrics[0])
-    if not final:
-        raise UserError("holds no checkpoint", path, "give a checkpoint, or the folder of a run that has saved one")
-    return final[-1]
+    return checkpoint_of_run(path, last) if kind_of(path) == "folder" else path
 
 
 def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence[str] = ()) -> Any:

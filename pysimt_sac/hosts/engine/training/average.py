@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from pysimt_sac.core.states import check_like
+
 
 class WeightAverage:
     """An average of the trained weights; with a decay of 0 there is none, and nothing is done.
@@ -59,6 +61,7 @@ class WeightAverage:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`."""
         if self.decay > 0:
+            check_like(state, self.state_dict(), "average")
             self.n_averaged = state["n_averaged"]
             for name, average in self.average.items():
                 average.copy_(state["average"][name])

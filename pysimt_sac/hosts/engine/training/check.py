@@ -67,7 +67,7 @@ def check_training(
     logger.info(f"{options.model_type}: {count_parameters(model)}")
     higher_better = validator.higher_better(options.eval_metrics[0]) if validator else True
     optimizer = Optimizer(model, options, higher_better, model.recipe.weight_decay)
-    model.register_tensorboard(notes)
+    model.start_training(notes)
     found += [line.removeprefix(WARNING) for line in notes.lines if line.startswith(WARNING)]
     for line in (line for line in notes.lines if not line.startswith(WARNING)):
         logger.info(line)

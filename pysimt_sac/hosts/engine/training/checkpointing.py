@@ -1,6 +1,6 @@
-"""Which checkpoints of a run are kept: the best by each metric, and the last numbered ones."""
+"""Which checkpoints of a run are kept: the best by each metric, the last numbered ones, and at the end the last."""
 
-from pathlib import Path
+import contextlib
 from typing import Any
 
 from pysimt_sac.core.distributed import world
@@ -8,7 +8,7 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import why
 from pysimt_sac.core.metrics import Metric
 from pysimt_sac.core.sections import TrainOptions
-from pysimt_sac.hosts.engine.checkpoint import PREPARATION, save_checkpoint
+from pysimt_sac.hosts.engine.checkpoint import PREPARATION, Checkpoint, save_checkpoint
 from pysimt_sac.hosts.engine.data.text_preparation import preparation_of_training
 from pysimt_sac.hosts.engine.training.average import WeightAverage
 from pysimt_sac.hosts.engine.training.optim import Optimizer
@@ -44,41 +44,44 @@ class Checkpointing:
         self.progress, self.optimizer, self.average = progress, optimizer, average
         self.preparation, self.notes = find_preparation(model.opts.data, (model.sl, model.tl))
 
-    def save(self, label: str) -> Path:
-        """Write `EXPID-LABEL.ckpt`."""
-        path = self.run.folder / f"{self.run.exp_id}-{label}.ckpt"
-        if not world.is_main:
-            return path
-        optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
-        with self.average.in_place():
-            save_checkpoint(path, self.model, {**self.progress.history(), **self.preparation}, optimizer)
-        return path
+    def save(self, label: str) -> str:
+        """Write `EXPID-LABEL.ckpt`; return its name."""
+        name = f"{self.run.exp_id}-{label}.ckpt"
+        if world.is_main:
+            history = {**self.progress.history(), **self.preparation}
+            optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
+            options, vocabularies = self.model.opts.to_dict(), self.model.vocabs
+            with self.average.in_place():
+                weights = self.model.state_dict()
+                save_checkpoint(Checkpoint(self.run.folder / name, options, weights, history, optimizer, vocabularies))
+        return name
 
     def save_best(self, metric: Metric) -> None:
         """Write the new best checkpoint of a metric, point the link at it, and only then remove the old one."""
-        name = metric.name.lower()
-        path = self.save(f"val{self.progress.validation:03d}.best.{name}_{metric.score:.3f}")
-        link = self.run.folder / f"{self.run.exp_id}.best.{name}.ckpt"
-        fresh = link.with_suffix(".new")
-        best = self.progress.best[metric.name]
+        label, best = metric.name.lower(), self.progress.best[metric.name]
+        old, best.file = best.file, self.save(f"val{self.progress.validation:03d}.best.{label}_{metric.score:.3f}")
         if not world.is_main:
-            best.file = path.name
             return
+        link = self.run.folder / f"{self.run.exp_id}.best.{label}.ckpt"
+        fresh = link.with_suffix(".new")
         try:
             fresh.unlink(missing_ok=True)
-            fresh.symlink_to(path.name)
+            fresh.symlink_to(best.file)
             fresh.replace(link)
-            if best.file and best.file != path.name:
-                (self.run.folder / best.file).unlink(missing_ok=True)
         except OSError as error:
             raise UserError(f"cannot be written: {why(error)}", link) from error
-        best.file = path.name
+        if old != best.file:
+            self.remove(old)
 
     def save_numbered(self) -> None:
         """Write `EXPID-updateN.ckpt` and remove the oldest beyond `n_checkpoints`."""
-        path = self.save(f"update{self.progress.update}")
-        self.progress.checkpoints.append(path.name)
-        while len(self.progress.checkpoints) > self.options.n_checkpoints:
-            oldest = self.run.folder / self.progress.checkpoints.pop(0)
-            if world.is_main:
-                oldest.unlink(missing_ok=True)
+        kept = self.progress.checkpoints
+        kept.append(self.save(f"update{self.progress.update}"))
+        while len(kept) > self.options.n_checkpoints:
+            self.remove(kept.pop(0))
+
+    def remove(self, name: str) -> None:
+        """Remove a checkpoint that a newer one has replaced."""
+        if name and world.is_main:
+            with contextlib.suppress(OSError):  # already gone
+                (self.run.folder / name).unlink()

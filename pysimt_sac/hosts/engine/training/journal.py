@@ -10,44 +10,53 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from pysimt_sac.core.distributed import world
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import why
+from pysimt_sac.core.files import make_folder, open_in_folder, why
 from pysimt_sac.hosts.engine.training.console import DETAIL, logger
+from pysimt_sac.hosts.engine.training.runs import Run
+
+
+@contextlib.contextmanager
+def writing(path: Path | None) -> Iterator[None]:
+    """Turn a failure to write in the block into a `UserError`."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot be written: {why(error)}", path) from error
 
 
 class Journal:
     """The log and the curves of one run.
 
-    position: where the saved state of a resumed run left the files, else None; step: its last update.
+    position: where the saved state of a resumed run left the files, else None.
     """
 
     def __init__(
-        self, folder: Path, exp_id: str, tensorboard_dir: Path | None, position: dict[str, int] | None, step: int
+        self, folder: Path, exp_id: str, tensorboard_dir: Path | None = None, position: dict[str, int] | None = None
     ) -> None:
         self.paths = {"log": folder / f"{exp_id}.log", "scalars": folder / f"{exp_id}.scalars.jsonl"}
         self.streams: dict[str, IO[str]] = {}
         self.listeners: list[Callable[[str, float, int], None]] = []  # called with every point of every curve
         self.tensorboard_dir, self.writer = tensorboard_dir, None
-        for name, path in self.paths.items():
-            try:
-                if position is None:
-                    path.unlink(missing_ok=True)
-                elif path.exists():
-                    os.truncate(path, min(position.get(name, 0), path.stat().st_size))
-                self.streams[name] = open(path, "a", buffering=1, encoding="utf-8")  # noqa: SIM115 - for the whole run
-            except OSError as error:
-                self.close()
-                raise UserError(f"cannot be written: {why(error)}", path) from error
-        if tensorboard_dir:
-            try:
-                self.writer = open_tensorboard(tensorboard_dir, position, step)
-            except OSError as error:
-                self.close()
-                raise UserError(f"cannot be written: {why(error)}", tensorboard_dir, "see tensorboard_dir") from error
+        try:
+            for name, path in self.paths.items():
+                with writing(path):
+                    if position is None:
+                        path.unlink(missing_ok=True)
+                    stream = self.streams[name] = open_in_folder(path)
+                    os.ftruncate(stream.fileno(), min(os.fstat(stream.fileno()).st_size, (position or {}).get(name, 0)))
+            if tensorboard_dir:
+                with writing(tensorboard_dir):
+                    self.writer = open_tensorboard(tensorboard_dir)
+                self._draw_earlier_points()
+        except BaseException:
+            self.close()
+            raise
 
     def say(self, message: str) -> None:
         """Write a line to the log; on the console it is a detail, unless it is a warning."""
@@ -69,78 +78,85 @@ class Journal:
         value = float(value)
         stored = value if math.isfinite(value) else None
         self._write("scalars", json.dumps({"step": step, "name": name, "value": stored}) + "\n")
-        if self.writer:
-            try:
-                self.writer.add_scalar(name, value, global_step=step)
-            except OSError as error:
-                raise UserError(f"cannot be written: {why(error)}", self.tensorboard_dir) from error
+        self._draw(name, value, step)
         for listener in self.listeners:
             listener(name, value, step)
 
     def _write(self, name: str, text: str) -> None:
+        if name in self.streams:
+            with writing(self.paths[name]):
+                self.streams[name].write(text)
+
+    def _draw(self, name: str, value: float, step: int) -> None:
+        if self.writer:
+            with writing(self.tensorboard_dir):
+                self.writer.add_scalar(name, value, global_step=step)
+
+    def _draw_earlier_points(self) -> None:
+        self.streams["scalars"].seek(0)
         try:
-            self.streams[name].write(text)
-        except OSError as error:
-            raise UserError(f"cannot be written: {why(error)}", self.paths[name]) from error
+            for point in map(json.loads, self.streams["scalars"]):
+                self._draw(point["name"], math.nan if point["value"] is None else point["value"], point["step"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise UserError("is damaged", self.paths["scalars"], "start over with --restart") from error
 
     def position(self) -> dict[str, int]:
-        """Flush the files and return their sizes, for the training state."""
-        try:
-            for stream in self.streams.values():
-                stream.flush()
-            if self.writer:
+        """Flush the files and return their sizes, for the training state; write again what has been deleted."""
+        if self.writer:
+            with writing(self.tensorboard_dir):
                 self.writer.flush()
-        except OSError as error:
-            raise UserError(f"cannot be written: {why(error)}", self.paths["log"]) from error
-        positions = {name: path.stat().st_size for name, path in self.paths.items() if path.exists()}
-        if self.tensorboard_dir:
-            positions.update({path.name: path.stat().st_size for path in event_files(self.tensorboard_dir)})
-        return positions
+        for name, path in self.paths.items():
+            if not self.is_there(name):
+                with writing(path), self.streams[name] as old:
+                    old.seek(0)
+                    written = old.read()
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.unlink(missing_ok=True)
+                    self.streams[name] = open_in_folder(path)
+                self._write(name, written)
+                self.say(f"Warning: {path} has been deleted or replaced during the run; it is written again")
+        for name, stream in self.streams.items():
+            with writing(self.paths[name]):
+                stream.flush()
+        return {name: os.fstat(stream.fileno()).st_size for name, stream in self.streams.items()}
+
+    def is_there(self, name: str) -> bool:
+        """Return whether the file that is written to is still the one in the folder."""
+        try:
+            return os.path.samestat(os.fstat(self.streams[name].fileno()), self.paths[name].lstat())
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Close all files; a full disk has already been reported."""
-        for stream in self.streams.values():
+        for file in (*self.streams.values(), self.writer):
             with contextlib.suppress(OSError):
-                stream.close()
-        if self.writer:
-            with contextlib.suppress(OSError):
-                self.writer.close()
+                if file:
+                    file.close()
 
 
 class NullJournal(Journal):
-    """The journal of all ranks but 0: it writes nothing."""
+    """The journal of all ranks but 0: it has no files, and their console is silent."""
 
     def __init__(self) -> None:
-        self.streams, self.writer = {}, None
-
-    def show(self, message: str, level: int = logging.INFO) -> None:
-        """Do nothing."""
-
-    def note(self, message: str) -> None:
-        """Do nothing."""
-
-    def log_scalar(self, name: str, value: float, step: int) -> None:
-        """Do nothing."""
-
-    def position(self) -> dict[str, int]:
-        """Return no positions."""
-        return {}
+        self.paths, self.streams, self.listeners, self.writer = {}, {}, [], None
 
 
-def event_files(folder: Path) -> list[Path]:
-    """Return TensorBoard's files of a run: one for each start."""
-    return sorted(folder.glob("events.out.tfevents.*"))
+def open_journal(run: Run, tensorboard_dir: str | Path | None) -> Journal:
+    """Begin the run and open its log and curves; other ranks than 0 write nothing."""
+    if not world.is_main:
+        return NullJournal()
+    board = make_folder(Path(tensorboard_dir) / run.subfolder / run.exp_id) if tensorboard_dir else None
+    run.begin()
+    return Journal(run.folder, run.exp_id, board, run.state["journal"] if run.state else None)
 
 
-def open_tensorboard(folder: Path, position: dict[str, int] | None, step: int) -> Any:
-    """Open a writer that continues the curves where the saved state left them."""
+def open_tensorboard(folder: Path) -> Any:
+    """Open a writer for all curves of a run; those of an earlier start are drawn again from its scalars."""
     from torch.utils.tensorboard import SummaryWriter  # heavy, and rarely needed
 
-    for path in event_files(folder):
-        size = (position or {}).get(path.name, 0)
-        if size:
-            os.truncate(path, min(size, path.stat().st_size))
-        else:
-            path.unlink()
-    # Makes a running TensorBoard forget the points that were just cut off.
-    return SummaryWriter(str(folder), purge_step=step + 1 if position else None)
+    earlier = list(folder.glob("events.out.tfevents.*"))
+    for path in earlier:
+        path.unlink()
+    # Makes a running TensorBoard forget the points that it has read.
+    return SummaryWriter(str(folder), purge_step=0 if earlier else None)

@@ -1,4 +1,4 @@
-"""The optimiser, gradient clipping and the learning-rate schedule."""
+"""The optimiser, gradient clipping, and a learning rate that falls when validation stalls."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,6 +10,7 @@ from torch.optim import lr_scheduler
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.states import check_like, load_optimizer
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -56,7 +57,15 @@ class Optimizer:
             self.torch_optimizer = kind(groups, **arguments)
         except ValueError as error:
             raise UserError(str(error), "[train] optimizer") from error
-        self.schedule = make_schedule(self.torch_optimizer, options, higher_better)
+        self.plateau = None  # lowers the rate when validation stalls
+        if options.lr_decay == "plateau":
+            self.plateau = lr_scheduler.ReduceLROnPlateau(
+                self.torch_optimizer,
+                mode="max" if higher_better else "min",
+                factor=options.lr_decay_factor,
+                patience=options.lr_decay_patience,
+                min_lr=options.lr_decay_min,
+            )
         self.last_lr = self.lr  # of the last step
 
     @property
@@ -81,48 +90,23 @@ class Optimizer:
         self.torch_optimizer.step()
         for group, rate in zip(self.torch_optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
-        if isinstance(self.schedule, lr_scheduler.LambdaLR):
-            self.schedule.step()
 
     def after_validation(self, score: float) -> bool:
         """Pass a validation score to the plateau schedule; return whether the rate fell."""
-        if not isinstance(self.schedule, lr_scheduler.ReduceLROnPlateau):
-            return False
         before = self.lr
-        self.schedule.step(score)
+        if self.plateau:
+            self.plateau.step(score)
         return self.lr < before
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of optimiser and schedule as plain values and tensors."""
-        schedule = self.schedule.state_dict() if self.schedule else {}
-        return {"optimizer": self.torch_optimizer.state_dict(), "schedule": schedule}
+        plateau = self.plateau.state_dict() if self.plateau else {}
+        return {"optimizer": self.torch_optimizer.state_dict(), "schedule": plateau}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`."""
-        self.torch_optimizer.load_state_dict(state["optimizer"])
-        if self.schedule:
-            self.schedule.load_state_dict(state["schedule"])
-
-
-def make_schedule(
-    optimizer: torch.optim.Optimizer, options: TrainOptions, higher_better: bool
-) -> lr_scheduler.LRScheduler | lr_scheduler.ReduceLROnPlateau | None:
-    """Create the schedule of `plateau` (falls when validation stalls) or `noam` (warm-up, then inverse square root)."""
-    if options.lr_decay == "plateau":
-        return lr_scheduler.ReduceLROnPlateau(
-            optimizer,
-            mode="max" if higher_better else "min",
-            factor=options.lr_decay_factor,
-            patience=options.lr_decay_patience,
-            min_lr=options.lr_decay_min,
-        )
-    if options.lr_decay == "noam":
-        if not (options.tf_model_dim and options.lr_warmup_steps):
-            raise UserError("noam needs tf_model_dim and lr_warmup_steps", "[train] lr_decay", "set both, above 0")
-        size, warmup = options.tf_model_dim, options.lr_warmup_steps
-
-        def noam(step: int) -> float:
-            return float(size**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5))
-
-        return lr_scheduler.LambdaLR(optimizer, noam)
-    return None
+        load_optimizer(self.torch_optimizer, state["optimizer"])
+        if self.plateau:
+            own = self.plateau.state_dict()
+            check_like(state["schedule"], own, "schedule")
+            self.plateau.load_state_dict({name: state["schedule"].get(name, value) for name, value in own.items()})

@@ -10,7 +10,7 @@ class Pace:
     """Words per second since it was created."""
 
     def __init__(self) -> None:
-        self.started, self.n_items, self.updates = time.time(), 0, 0
+        self.started, self.n_items, self.updates = time.monotonic(), 0, 0
 
     def count(self, n_items: int) -> None:
         """Count one more update."""
@@ -20,49 +20,42 @@ class Pace:
     @property
     def words_per_second(self) -> float:
         """The pace so far."""
-        return self.n_items / max(1e-9, time.time() - self.started)
+        return self.n_items / max(1e-9, time.monotonic() - self.started)
 
     def __str__(self) -> str:
         return f"{self.updates} updates, {self.words_per_second:.0f} words/s"
 
 
 class Stopwatch:
-    """Adds elapsed time to the progress of a run, which keeps counting when it is resumed."""
+    """The time that a run has taken, across resumptions, and the most that it may still take, validations included."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress, self.last = progress, time.monotonic()
+    def __init__(
+        self, progress: Progress, options: TrainOptions, batches_per_epoch: int, batches_per_update: int = 1
+    ) -> None:
+        self.progress, self.options, self.last = progress, options, time.monotonic()
+        self.batches_per_epoch, self.batches_per_update = batches_per_epoch, batches_per_update
 
-    def read(self) -> float:
-        """Return the seconds that the run has taken so far, across resumptions."""
+    def read(self) -> None:
+        """Add the time since the last reading to the run's progress."""
         now = time.monotonic()
         self.progress.seconds += now - self.last
         self.last = now
-        return self.progress.seconds
 
+    def updates_left(self) -> int:
+        """Return how many updates `max_iterations` and `max_epochs` still allow."""
+        batches = (self.batches_per_epoch, self.progress.batch)
+        per_epoch, done = (-(-number // self.batches_per_update) for number in batches)
+        in_epochs = (self.options.max_epochs + 1 - self.progress.epoch) * per_epoch - done
+        return max(0, min(self.options.max_iterations - self.progress.update, in_epochs))
 
-def updates_left(progress: Progress, options: TrainOptions, batches_per_epoch: int, batches_per_update: int) -> int:
-    """Return how many updates `max_iterations` and `max_epochs` still allow."""
-    per_epoch, done = (-(-batches // batches_per_update) for batches in (batches_per_epoch, progress.batch))
-    in_epochs = (options.max_epochs + 1 - progress.epoch) * per_epoch - done
-    return max(0, min(options.max_iterations - progress.update, in_epochs))
+    def time_left(self) -> str:
+        """Describe the most that the run may still take, at the pace so far."""
+        self.read()
+        return in_words(self.updates_left() * self.progress.seconds / max(1, self.progress.timed_updates))
 
-
-def describe_time(progress: Progress, n_left: int) -> str:
-    """Describe the time a run has taken, and the most it may still take, validations included."""
-    spent = f"time spent: {in_words(progress.seconds)}"
-    if not progress.timed_updates:
-        return spent
-    return f"{spent}, left: at most {in_words(seconds_left(progress, n_left))} for {n_left} updates"
-
-
-def time_left(progress: Progress, n_left: int) -> str:
-    """Describe the most time that `n_left` updates take."""
-    return f"up to {in_words(seconds_left(progress, n_left))}"
-
-
-def seconds_left(progress: Progress, n_left: int) -> float:
-    """Estimate the seconds that `n_left` updates take at the pace so far."""
-    return n_left * progress.seconds / max(1, progress.timed_updates)
+    def __str__(self) -> str:
+        left = f", left: at most {self.time_left()} for {self.updates_left()} updates"
+        return f"time spent: {in_words(self.progress.seconds)}{left if self.progress.timed_updates else ''}"
 
 
 def in_words(seconds: float) -> str:

@@ -6,19 +6,17 @@ from typing import Any
 
 from pysimt_sac.core.metrics import Metric
 from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.states import has_type
 
 
 @dataclass
 class Best:
-    """The best score of a metric, the validation that gave it, and its checkpoint.
-
-    update: the one it was validated after; -1 in states of earlier versions, which did not store it.
-    """
+    """The best score of a metric, the validation that gave it, its checkpoint, and the update it was made after."""
 
     score: float
     validation: int
     file: str = ""
-    update: int = -1
+    update: int = 0
 
 
 @dataclass
@@ -44,22 +42,34 @@ class Progress:
     recent_losses: list[float] = field(default_factory=list)  # of the last reports, with ...
     lowest_loss: float = math.inf  # ... their lowest mean so far, and ...
     diverges: bool = False  # ... whether their mean is far above it
+    diverged: bool = False  # whether the last validation showed that the model has
     seconds: float = 0.0  # the run has taken, validations included ...
-    timed_updates: int = 0  # ... and the updates made in them; states of earlier versions did not count either
+    timed_updates: int = 0  # ... and the updates made in them
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Progress":
-        """Restore the output of `to_dict`."""
+        """Restore the output of `to_dict`; raise a TypeError or ValueError if this is something else."""
+        if not has_type(stored, cls):
+            raise TypeError("a counter or score is of another type")
         best = {name: Best(**values) for name, values in stored["best"].items()}
-        return cls(**{**stored, "best": best})
+        progress = cls(**{**stored, "best": best})
+        counters = (progress.batch, progress.update, progress.validation, progress.epoch_items, progress.timed_updates)
+        if min(*counters, progress.epoch - 1, progress.seed) < 0 or not 0 <= progress.seconds < math.inf:
+            raise ValueError("a counter is out of range")
+        return progress
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return asdict(self)
 
     def history(self) -> dict[str, Any]:
-        """Return what a checkpoint stores about its run, under pysimt's names."""
+        """Return what a checkpoint stores about its run, under pysimt's names and, if true, under two of ours.
+
+        starting_point: no update has changed the model yet; diverged: its loss is that of a diverged model.
+        """
+        remarks = {"starting_point": not self.first_update, "diverged": self.diverged or self.diverges}
         return {
+            **{name: True for name, holds in remarks.items() if holds},
             "uctr": self.update,
             "ectr": self.epoch,
             "vctr": self.validation,
@@ -75,18 +85,19 @@ class Progress:
         self.epoch, self.batch, self.epoch_loss, self.epoch_items = self.epoch + 1, 0, 0.0, 0
         return mean
 
-    def record(self, results: list[Metric], first: str, lost: bool = False) -> list[Metric]:
+    def record(self, results: list[Metric], first: str, diverged: bool = False) -> list[Metric]:
         """Record a validation's scores; return those that are the best so far. first: the metric for early stopping.
 
-        lost: the model has diverged, so that none of them counts as best.
+        diverged: none of them counts as best.
         """
         self.validation += 1
+        self.validation_due, self.diverged = False, diverged
         improved = []
         for metric in results:
             self.scores.setdefault(metric.name, []).append(metric.score)
             best = self.best.get(metric.name)
             before = Metric(metric.name, best.score, higher_better=metric.higher_better) if best else None
-            if not lost and (before is None or metric.better_than(before)):
+            if not diverged and (before is None or metric.better_than(before)):
                 self.best[metric.name] = Best(metric.score, self.validation, best.file if best else "", self.update)
                 improved.append(metric)
         gained = any(metric.name == first.upper() for metric in improved)

@@ -29,6 +29,8 @@ def pack(state: Any) -> list[Any]:
 def unpack(packed: list[Any]) -> Any:
     """Undo `pack`."""
     kind, keys, *rest = packed
+    if not 0 <= rest[0] <= len(keys):  # numpy does not check it
+        raise ValueError("a random state is damaged")
     return (kind, keys.numpy().astype(np.uint32), *rest)
 
 

@@ -17,8 +17,8 @@ from typing import IO, Any
 
 from pysimt_sac.core.distributed import world
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import atomic_write, kind_of, make_folder, remove_leftovers, why
-from pysimt_sac.hosts.engine.checkpoint import load_state
+from pysimt_sac.core.files import atomic_write, make_folder, open_in_folder, remove_leftovers, why
+from pysimt_sac.hosts.engine.checkpoint import EXP_ID, load_state
 from pysimt_sac.hosts.engine.config.parser import Options, config_text, result_changing_differences
 from pysimt_sac.hosts.engine.data.moved_files import checksums, same_value
 
@@ -127,7 +127,7 @@ def new_exp_id(options: Options) -> str:
 def abandoned_exp_id(run: Run) -> str:
     """Return the id of a run that ended before saving anything; it is reused, so that nothing is left behind."""
     begun = {path.stem for pattern in ("*.log", "*-r?????.conf") for path in run.folder.glob(pattern)}
-    ids = [exp_id for exp_id in begun if not list(run.folder.glob(f"{exp_id}*.ckpt"))]
+    ids = [name for name in begun if EXP_ID.fullmatch(name) and not list(run.folder.glob(f"{name}*.ckpt"))]
     return "" if run.restart or len(ids) != 1 else ids[0]
 
 
@@ -139,7 +139,7 @@ def find_state(folder: Path, options: Options, host: str = "embedded") -> tuple[
         if began != host:
             hint = f"set PYSIMT_SAC_HOST={began}, name the new run with -s SUFFIX, or start over with --restart"
             raise UserError(f"this run began on another host: {began}, not {host}", folder, hint)
-        # States of earlier versions have no checksums; then names are compared, and later the checksum of all text.
+        # pysimt's states have no checksums of files; then names are compared, and later its loop compares the text.
         same = functools.partial(same_value, known=state.get("files", {}))
         differing = result_changing_differences(state["config"], options.to_dict(), same)
         if differing:
@@ -161,11 +161,11 @@ def files_of_run(config: dict[str, Any]) -> dict[str, int]:
 def lock_folder(run: Run) -> None:
     """Lock the folder until this process ends, however it ends; record what had to be created for it."""
     path = run.folder / ".lock"
-    run.created = [place for place in (path, *path.parents) if not kind_if_readable(place)]
+    run.created = [place for place in (path, *path.parents) if not os.path.lexists(place)]
     make_folder(run.folder)
     try:
         while run.lock is None:
-            lock = open(path, "w")  # noqa: SIM115 - held open for the whole run
+            lock = open_in_folder(path)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if path.exists() and os.path.samestat(os.fstat(lock.fileno()), path.stat()):
                 run.lock = lock
@@ -176,17 +176,8 @@ def lock_folder(run: Run) -> None:
         lock.close()
         run.created = []  # another process uses them now
         raise UserError("another process is training here", run.folder, "wait for it, or use -s SUFFIX") from error
-    except (OSError, ValueError) as error:
-        reason = why(error) if isinstance(error, OSError) else str(error)
-        raise UserError(f"cannot be written: {reason}", run.folder, "choose another save_path") from error
-
-
-def kind_if_readable(path: Path) -> str:
-    """Return what is at `path`; what cannot be read is reported when it is written to."""
-    try:
-        return kind_of(path)
-    except UserError:
-        return ""
+    except OSError as error:
+        raise UserError(f"cannot be written: {why(error)}", path, "choose another save_path") from error
 
 
 def move_aside(folder: Path) -> None:
@@ -194,7 +185,7 @@ def move_aside(folder: Path) -> None:
     items = [item for item in folder.iterdir() if item.name != ".lock" and not item.name.startswith("old-")]
     if not items:
         return
-    number = 1 + max([int(item.name[4:]) for item in folder.glob("old-*") if item.name[4:].isdigit()], default=0)
+    number = 1 + max([int(item.name[4:]) for item in folder.glob("old-*") if item.name[4:].isdecimal()], default=0)
     place = make_folder(folder / f"old-{number}")
     for item in items:
         try:

@@ -1,4 +1,4 @@
-"""The learning rate by update (`lr_schedule`): warm-up, then constant or falling."""
+"""The learning rate by update (`lr_schedule`, `lr_decay: noam`): warm-up, then constant or falling."""
 
 import dataclasses
 import math
@@ -11,18 +11,21 @@ from pysimt_sac.hosts.engine.config.recipe import FALLING
 class Schedule:
     """The factor of the learning rate, as a pure function of the update's number.
 
-    total: the update at which `cosine` and `linear` reach `final` and stay there.
+    total: the update at which `cosine` and `linear` reach `final` and stay there; size: the model's, for `noam`.
     """
 
     kind: str | None = None
     warmup: int = 0
     total: int = 0
     final: float = 0.0
+    size: int = 0
 
     def __call__(self, update: int) -> float:
         """Return the factor of an update; the first is number 1."""
         if self.kind is None:
             return 1.0
+        if self.kind == "noam":
+            return float(self.size**-0.5 * min(update**-0.5, update * self.warmup**-1.5))
         if update <= self.warmup:
             return update / self.warmup
         if self.kind == "constant":
@@ -44,6 +47,8 @@ class Schedule:
 
 def plan_schedule(recipe: RecipeOptions, train: TrainOptions, updates_per_epoch: int) -> Schedule:
     """Return the schedule of a new run."""
+    if train.lr_decay == "noam":
+        return Schedule("noam", train.lr_warmup_steps, size=train.tf_model_dim or 1)
     if recipe.lr_schedule is None:
         return Schedule()
     if recipe.lr_schedule not in FALLING:

@@ -14,6 +14,7 @@ from pysimt_sac.core.version import full_version
 from pysimt_sac.hosts.engine.checkpoint import state_fits
 from pysimt_sac.hosts.engine.config.values import plain
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus
+from pysimt_sac.hosts.engine.training.console import compact
 from pysimt_sac.hosts.engine.training.progress import Progress
 from pysimt_sac.hosts.engine.training.runs import Run
 
@@ -46,11 +47,17 @@ def describe_host(device: torch.device) -> str:
     )
 
 
-def describe_resuming(trainer: Any) -> str:
-    """Describe where a stopped run resumes."""
-    run, progress = trainer.run, trainer.progress
+def announce(trainer: Any) -> None:
+    """Report what starts or resumes: in full in the log, in brief on the console."""
+    run, progress, journal = trainer.run, trainer.progress, trainer.journal
+    if not world.is_main:
+        return
+    if run.state is None:
+        journal.say(describe_start(trainer))
+        compact(describe_briefly(trainer))
+        return
     resuming = f"Resuming {run.exp_id} after update {progress.update} of epoch {progress.epoch}"
-    return f"{run.remark}\n{resuming}" if run.remark else resuming
+    journal.show(f"{run.remark}\n{resuming}" if run.remark else resuming)
 
 
 def describe_start(trainer: Any) -> str:
@@ -75,20 +82,15 @@ def describe_corpus(corpus: ParallelCorpus) -> str:
 def describe_briefly(trainer: Any) -> str:
     """Describe a run for the console: model, data, changed options, and where the log is."""
     model, train, log = trainer.model, trainer.options, trainer.journal.paths["log"]
-    place = f"{describe_device(trainer.device)}, seed {trainer.progress.seed}"
+    device = f"{world.size} processes on {trainer.device.type}" if world.size > 1 else str(trainer.device)
     about = {
-        "model": f"{train.model_type}, {count_parameters(model)}; {place}",
+        "model": f"{train.model_type}, {count_parameters(model)}; {device}, seed {trainer.progress.seed}",
         "start": "; ".join(trainer.notes),
         "data": f"{describe_corpus(trainer.corpus)}; {len(model.src_vocab)} -> {len(model.trg_vocab)} words",
         "changed": ", ".join(f"{key}={value}" for key, value in unusual_options(model).items()) or "nothing",
         "log": min((str(log), os.path.relpath(log)), key=len),
     }
     return "\n".join(f"{name + ':':10}{text}" for name, text in about.items() if text)
-
-
-def describe_device(device: torch.device) -> str:
-    """Describe the device of a run and the number of processes."""
-    return f"{world.size} processes on {device.type}" if world.size > 1 else str(device)
 
 
 def unusual_options(model: Any) -> dict[str, Any]:

@@ -16,7 +16,10 @@ from pysimt_sac.core.sections import TrainOptions
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, read_sentences
 from pysimt_sac.hosts.engine.decoding.greedy import greedy_stream
 from pysimt_sac.hosts.engine.decoding.search import Hypothesis, beam_search
+from pysimt_sac.hosts.engine.preparation import out_of_memory_as_user_error
 from pysimt_sac.hosts.engine.training.console import progress_bar
+from pysimt_sac.hosts.engine.training.interrupts import Interrupted
+from pysimt_sac.hosts.engine.training.randomness import random_states, restore_random_states
 
 Interruptible = Callable[[Iterable[Batch | None]], Iterator[Batch | None]]
 
@@ -49,16 +52,23 @@ class Validator:
 
     @torch.no_grad()
     def __call__(self, interruptible: Interruptible) -> list[Metric]:
-        """Return all scores, in the order of `eval_metrics`; `interruptible` may stop it between batches."""
+        """Return all scores, in the order of `eval_metrics`.
+
+        `interruptible` may stop it between batches; it will be repeated from the start, with the same random numbers.
+        """
+        before, scores = random_states(), dict[str, float]()
         self.model.eval()
         try:
-            scores: dict[str, float] = {}
-            if "LOSS" in self.metrics:
-                loss = self.model.test_performance(self.batches(self.loss_corpus, interruptible, "validation loss"))
-                scores.update({metric.name: metric.score for metric in loss})
-            if self.translates:
-                hypotheses = self.filters(self.translate(interruptible))
-                scores.update(world.broadcast_from_main(lambda: self.scores_of(hypotheses)))
+            with out_of_memory_as_user_error("validation", "lower eval_batch_size or eval_beam"):
+                if "LOSS" in self.metrics:
+                    loss = self.model.test_performance(self.batches(self.loss_corpus, interruptible, "validation loss"))
+                    scores.update({metric.name: metric.score for metric in loss})
+                if self.translates:
+                    hypotheses = self.filters(self.translate(interruptible))
+                    scores.update(world.broadcast_from_main(lambda: self.scores_of(hypotheses)))
+        except Interrupted:
+            restore_random_states(before)
+            raise
         finally:
             self.model.train()
         for name, score in scores.items():

@@ -24,7 +24,7 @@ def gradients(model, batches):
 def test_parts_of_a_batch_give_the_gradient_of_the_whole(parts, options):
     model = tiny_model(**options).double()
     if "model_class" in options:
-        model.register_tensorboard(Board())
+        model.start_training(Board())
     sources, targets = tiny_sentences(64), tiny_sentences(64, seed=1)
     whole, expected = gradients(model, [tiny_batch(model, sources, targets)])
     several, found = gradients(model, [tiny_batch(model, sources[a:b], targets[a:b]) for a, b in parts])

@@ -91,26 +91,6 @@ def test_training_goes_on_from_the_raw_weights_and_the_average_is_what_is_valida
     assert all(one != other for one, other in zip(losses["raw"], losses["ema"], strict=True))
 
 
-def test_the_runs_average_is_the_direct_one(toy, pysimt):
-    """With a checkpoint of the raw weights at each update, the average can be worked out beside the run."""
-    words = ["train.eval_freq:-1", "train.checkpoint_freq:1", "train.n_checkpoints:99", "train.max_epochs:1"]
-    assert pysimt("train", "-C", toy.config, "-s", "raw", *words).status == 0
-    assert pysimt("train", "-C", toy.config, *words, "model.ema_decay:0.3").status == 0
-    average = None
-    for update in range(1, 11):
-        (raw,) = (toy.folder / "runs/toy-raw").glob(f"*-update{update}.ckpt")
-        (averaged,) = toy.run_folder.glob(f"*-update{update}.ckpt")
-        weight = load_checkpoint(raw).weights["dec.dec0.weight_ih"].double()
-        kept = min(0.3, update / (9 + update))
-        if average is None:
-            found = load_checkpoint(averaged).weights["dec.dec0.weight_ih"].double()
-            average = found  # of the first weights, which no checkpoint has
-            continue
-        average = kept * average + (1 - kept) * weight
-        found = load_checkpoint(averaged).weights["dec.dec0.weight_ih"].double()
-        torch.testing.assert_close(found, average, rtol=1e-5, atol=1e-7)
-
-
 def test_going_back_to_the_best_weights_goes_back_to_the_average(toy, pysimt):
     words = ["train.lr_decay:plateau", "train.lr_decay_patience:0", "train.lr_decay_revert:True", "train.lr:0.3"]
     outcome = pysimt("train", "-C", toy.config, *words, "train.eval_freq:5", "model.ema_decay:0.9")

@@ -29,7 +29,7 @@ def best(toy, metric="bleu"):
     return checkpoint
 
 
-def test_a_task_is_learnt(trained):
+def test_a_task_is_learned(trained):
     scores = load_checkpoint(best(trained)).history["val_scores"]["BLEU"]
     assert scores[0] < 30
     assert max(scores) > 90

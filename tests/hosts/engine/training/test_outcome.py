@@ -6,8 +6,8 @@ import re
 import pytest
 
 from pysimt_sac.core.metrics import Metric
-from pysimt_sac.hosts.engine.training.divergence import has_diverged, watch_training
-from pysimt_sac.hosts.engine.training.outcome import validation_line
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
+from pysimt_sac.hosts.engine.training.outcome import has_diverged, validation_lines, watch_training
 from pysimt_sac.hosts.engine.training.progress import Best, Progress
 from tests.hosts.engine.dying_runs import last_state
 from tests.models.runs import lines, train_actor
@@ -51,9 +51,10 @@ def growing(toy, pysimt):
 def test_only_the_metric_that_improved_is_called_best():
     bleu, chrf = Metric("bleu", 0.0), Metric("chrf", 0.0)
     progress = Progress(validation=2, best={"BLEU": Best(0.0, 1), "CHRF": Best(0.0, 2)})
-    assert (
-        validation_line(progress, [bleu, chrf], [chrf]) == "Validation 2: BLEU 0.000 (best 0.000 at 1), CHRF 0.000 best"
-    )
+    lines, summary = validation_lines(progress, [bleu, chrf], [chrf])
+    assert summary == "Validation 2: BLEU 0.000 (best 0.000 at 1), CHRF 0.000 best"
+    assert lines[0] == "Validation 2 - BLEU: 0.000 (best: 0.000 at 1)"
+    assert lines[1] == "Validation 2 - CHRF: 0.000 (best so far)"
 
 
 def test_a_run_whose_best_checkpoint_is_its_starting_point_says_so(toy, pysimt):
@@ -109,7 +110,10 @@ def test_not_even_if_it_is_the_first(growing, toy):
     assert "(not counted)" in told
     assert last_state(toy.run_folder)["progress"]["best"] == {}
     assert not list(toy.run_folder.glob("*.best.*"))
-    assert len(list(toy.run_folder.glob("*-final.ckpt"))) == 1
+    (final,) = toy.run_folder.glob("*-final.ckpt")
+    assert load_checkpoint(final).history["diverged"]
+    warning = "Warning: the model has diverged; the last checkpoint is of no use, and there is no other"
+    assert told.splitlines()[-1] == warning
 
 
 def test_a_loss_that_is_some_times_its_best_is_only_told(growing):

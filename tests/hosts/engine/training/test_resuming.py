@@ -66,6 +66,54 @@ def test_killed_in_an_update(toy, undisturbed, update):
     assert_same_run(whole, toy.run_folder)
 
 
+def die_after_save(number):
+    """Make this process kill itself right after the n-th save of its state."""
+    from pysimt_sac.hosts.engine.training.trainer import Trainer
+
+    save, count = Trainer.save, 0
+
+    def deadly(self):
+        nonlocal count
+        save(self)
+        count += 1
+        if count == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Trainer.save = deadly
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["train.eval_freq:0", "train.max_iterations:20", "train.max_epochs:9", "train.checkpoint_freq:10"],
+        ["train.eval_freq:5", "train.patience:1", "train.lr:1e-12", "train.max_epochs:9", "train.checkpoint_freq:5"],
+        ["train.eval_freq:-1", "train.max_iterations:14", "train.checkpoint_freq:7", "model.accumulate:3"],
+    ],
+    ids=["last update ends an epoch", "patience ends within an epoch", "without validation"],
+)
+def test_killed_between_any_two_saves(toy, options):
+    """What an update has begun is finished, its epoch's validation included, before a condition may end the run."""
+    command = ["train", "-C", toy.config, *options, "-s"]
+    assert fork_training([*command, "whole"]) == 0
+    number, status = 0, -signal.SIGKILL
+    while status:
+        number += 1
+        status = fork_training([*command, f"killed{number}"], lambda number=number: die_after_save(number))
+        assert status in (0, -signal.SIGKILL)
+        assert fork_training([*command, f"killed{number}"]) == 0
+        assert_same_run(toy.folder / "runs/toy-whole", toy.folder / f"runs/toy-killed{number}")
+    assert number > 3
+
+
+@pytest.mark.parametrize(("eval_freq", "sent_in"), [(0, 10), (5, 10)])
+def test_a_signal_in_the_last_update_of_an_epoch_and_of_the_run(toy, eval_freq, sent_in):
+    command = ["train", "-C", toy.config, f"train.eval_freq:{eval_freq}", "train.max_iterations:10"]
+    assert fork_training([*command, "-s", "whole"]) == 0
+    assert fork_training(command, lambda: send_in_update(sent_in, signal.SIGTERM)) == 128 + signal.SIGTERM
+    assert fork_training(command) == 0
+    assert_same_run(toy.folder / "runs/toy-whole", toy.run_folder)
+
+
 def test_what_a_killed_process_left_half_written_is_removed(toy, undisturbed):
     _, command = undisturbed
     assert fork_training(command, lambda: die_at(1, ["fsync"])) == -signal.SIGKILL
@@ -83,12 +131,8 @@ def test_what_a_killed_process_left_half_written_is_removed(toy, undisturbed):
         ["train.checkpoint_freq:3", "train.optimizer:sgd", "train.momentum:0.9", "train.l2_reg:0.001"],
         ["train.checkpoint_freq:3", "train.num_workers:1", "model.bucket_by:src", "train.save_best_metrics:False"],
         ["train.checkpoint_freq:3", "train.freeze_layers:enc,dec.emb", "model.enc_type:lstm"],
-        ["train.checkpoint_freq:3", "model.lr_schedule:constant", "model.lr_warmup:8"],
-        ["train.checkpoint_freq:3", "model.lr_schedule:cosine", "model.lr_warmup:3", "model.lr_final:0.1"],
-        ["train.checkpoint_freq:3", "model.lr_schedule:linear", "model.lr_total:15"],
-        ["train.checkpoint_freq:3", "model.lr_schedule:inverse_sqrt", "model.lr_warmup:4"],
-        ["train.checkpoint_freq:3", "model.label_smoothing:0.1", "train.eval_metrics:loss"],
-        ["train.checkpoint_freq:3", "model.weight_decay:0.1"],
+        ["train.checkpoint_freq:3", "model.lr_schedule:cosine", "model.lr_warmup:3", "model.weight_decay:0.1"],
+        ["train.checkpoint_freq:3", "model.lr_schedule:linear", "model.lr_total:15", "train.eval_metrics:loss"],
         ["train.checkpoint_freq:3", "model.accumulate:3", "train.max_epochs:5", "model.lr_schedule:cosine"],
         ["train.checkpoint_freq:3", "model.batch_tokens:90", "model.bucket_by:src", "model.ema_decay:0.5"],
         ["train.checkpoint_freq:3", "model.batch_tokens:60", "model.accumulate:2", "train.eval_freq:4"],
@@ -133,8 +177,7 @@ from pysimt_sac.core.registry import MODELS
 @MODELS.register("Stateful")
 class Stateful(SimultaneousNMT):
     '''Its loss depends on an average that is no weight, and on all three generators of random numbers.'''
-    def register_tensorboard(self, handle):
-        super().register_tensorboard(handle)
+    def start_training(self, log):
         self.average = torch.zeros(())
     def forward(self, batch, uctr=0, ectr=0):
         import random, numpy
@@ -185,40 +228,11 @@ def test_tensorboard_has_neither_gaps_nor_doubles(toy, pysimt):
     assert tensorboard_points(folder) == tensorboard_points(whole)
 
 
-def test_points_at_the_saved_update_are_not_doubled(toy, pysimt):
-    """Killed after an epoch's points were written, but before the state that follows them."""
-    board = toy.folder / "tb"
-    options = ["train.checkpoint_freq:5", f"train.tensorboard_dir:{board}"]
-    command = ["train", "-C", toy.config, *options]
-
-    def die_in_validation():
-        from pysimt_sac.hosts.engine.training.trainer import Trainer
-
-        validate = Trainer.validate
-
-        def deadly(self):
-            self.checkpointing.save_best = lambda metric: (
-                self.journal.position(),
-                os.kill(os.getpid(), signal.SIGKILL),
-            )
-            validate(self)
-
-        Trainer.validate = deadly
-
-    assert fork_training(command, die_in_validation) == -signal.SIGKILL
-    assert {"step": 10, "name": "epoch_LOSS"}.items() <= scalars(toy.run_folder)[-3].items()
-    assert fork_training(command) == 0
-    (folder,) = (board / "toy").iterdir()
-    points = [point[:2] for point in tensorboard_points(folder)]
-    assert points.count(("epoch_LOSS", 10)) == points.count(("val_BLEU", 10)) == 1
-    assert len(set(points)) == len(points) == len(scalars(toy.run_folder))
-
-
 # Signals
 
 
 def send_in_update(number, *signals):
-    """Make this process send itself signals in the middle of its so-manieth update."""
+    """Make this process send itself signals in the middle of its n-th update."""
     from pysimt_sac.hosts.engine.training.optim import Optimizer
 
     clip, count = Optimizer.clip, 0
@@ -235,7 +249,7 @@ def send_in_update(number, *signals):
 
 
 def interrupt_validation(number):
-    """Make this process send itself a SIGTERM in the middle of its so-manieth validation."""
+    """Make this process send itself a SIGTERM in the middle of its n-th validation."""
     from pysimt_sac.hosts.engine.training.validation import Validator
 
     translate, count = Validator.translate, 0

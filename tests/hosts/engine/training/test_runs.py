@@ -1,11 +1,14 @@
 """A run's folder: what may change between two starts, what `--restart` does, and states that are damaged."""
 
 import os
+import zipfile
 
 import pytest
 import torch
 
-from pysimt_sac.hosts.engine.checkpoint import load_state
+from pysimt_sac.core.files import atomic_write
+from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_state
+from pysimt_sac.hosts.engine.training.trainer import Trainer
 from tests.hosts.engine.dying_runs import (
     assert_same_run,
     comparable,
@@ -147,13 +150,136 @@ def test_only_damaged_states_are_an_error(stopped, pysimt):
     assert pysimt("train", "-C", stopped.config, "--restart").status == 0
 
 
-@pytest.mark.parametrize("part", ["progress", "optimizer", "random", "weights"])
-def test_a_state_of_another_kind_is_refused(stopped, pysimt, part):
-    for path in stopped.run_folder.glob("train_state*"):
-        torch.save({**torch.load(path, weights_only=True), part: {"what": "is this"}}, path)
-    outcome = pysimt("train", "-C", stopped.config)
+def replaced(state, place, value):
+    """A copy of a state with another value at a place such as progress.best.BLEU.file; None: without it."""
+    first, _, rest = place.partition(".")
+    key = int(first) if first.isdecimal() else first
+    if rest:
+        return {**state, key: replaced(state[key], rest, value)}
+    return {name: item for name, item in state.items() if name != key} if value is None else {**state, key: value}
+
+
+WRONG = {
+    "progress": {"what": "is this"},
+    "progress.epoch": "1",
+    "progress.batch": -1,
+    "progress.seconds": float("inf"),
+    "progress.update": 10**30,
+    "progress.scores": {"BLEU": "12"},
+    "optimizer": {"what": "is this"},
+    "optimizer.optimizer.state.0.exp_avg": None,
+    "optimizer.optimizer.state.0.exp_avg_sq": torch.zeros(2),
+    "optimizer.optimizer.param_groups": [],
+    "optimizer.schedule.num_bad_epochs": "none",
+    "average.n_averaged": "x",
+    "average.average": [],
+    "random": {"what": "is this"},
+    "random.numpy": ["MT19937", torch.zeros(624, dtype=torch.int64), 10**6, 0, 0.0],
+    "weights": {"what": torch.zeros(2)},
+    "journal.log": "x",
+    "journal.scalars": -3,
+    "files": ["x"],
+    "exp_id": "..",
+    "config.train": [],
+}
+
+
+@pytest.mark.parametrize("place", WRONG)
+def test_every_value_of_a_state_has_its_type(toy, pysimt, place):
+    words = ["train.checkpoint_freq:4", "train.lr_decay:plateau", "model.ema_decay:0.9"]
+    assert fork_training(["train", "-C", toy.config, *words], lambda: die_in_update(10)) < 0
+    for path in toy.run_folder.glob("train_state*"):
+        torch.save(replaced(torch.load(path, weights_only=True), place, WRONG[place]), path)
+    outcome = pysimt("train", "-C", toy.config, *words)
     assert outcome.status == 2
     assert "--restart" in outcome.error or "lacks the weights" in outcome.error
+
+
+@pytest.mark.parametrize("algorithm", ["SACNMT"])
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("stage", 3),
+        ("first_update", "x"),
+        ("monitor.first_entropy", "x"),
+        ("algorithm.critics.optimizer.state.0.exp_avg", None),
+        ("algorithm.critics.critics", [{}, {}]),
+    ],
+)
+def test_every_value_of_a_learners_state_has_its_type(toy, pysimt, algorithm, place, value):
+    words = [f"train.model_type:{algorithm}", "model.critic_pretrain_epochs:0", "train.max_iterations:3"]
+    assert pysimt("train", "-C", toy.config, *words).status == 0
+    path = toy.run_folder / "train_state.pt"
+    torch.save(replaced(torch.load(path, weights_only=True), f"model.{place}", value), path)
+    outcome = pysimt("train", "-C", toy.config, *words, "train.max_iterations:5")
+    assert outcome.status == 2
+    assert "--restart" in outcome.error
+
+
+@pytest.mark.parametrize("place", ["progress.checkpoints", "progress.best.BLEU.file"])
+@pytest.mark.parametrize("name", ["{elsewhere}", "../mine.ckpt", "a/../../mine.ckpt", "..", "mine\0.ckpt"])
+def test_names_in_a_state_stay_in_the_runs_folder(toy, pysimt, place, name):
+    """Old checkpoints are removed, by names that a state holds."""
+    words = ["train.checkpoint_freq:4", "train.n_checkpoints:1", "train.eval_freq:4"]
+    assert fork_training(["train", "-C", toy.config, *words], lambda: die_in_update(10)) < 0
+    elsewhere = toy.folder / "runs/mine.ckpt"
+    elsewhere.write_text("precious")
+    for path in toy.run_folder.glob("train_state*"):
+        named = name.format(elsewhere=elsewhere)
+        changed = replaced(torch.load(path, weights_only=True), place, [named] if "checkpoints" in place else named)
+        torch.save(changed, path)
+    outcome = pysimt("train", "-C", toy.config, *words)
+    assert outcome.status == 2
+    assert "all saved states of this run are damaged" in outcome.error
+    assert elsewhere.read_text() == "precious"
+
+
+# Links and deleted files
+
+
+@pytest.mark.parametrize("name", [".lock", "{exp_id}.log", "{exp_id}.scalars.jsonl"])
+def test_links_in_a_runs_folder_are_not_followed(stopped, pysimt, name):
+    precious = stopped.folder / "precious"
+    precious.write_text("mine")
+    link = stopped.run_folder / name.format(exp_id=last_state(stopped.run_folder)["exp_id"])
+    link.unlink()
+    link.symlink_to(precious)
+    outcome = pysimt("train", "-C", stopped.config, "train.checkpoint_freq:4")
+    assert outcome.status == 2
+    assert f"{link.name}: cannot be written: it is a symbolic link" in outcome.error
+    assert precious.read_text() == "mine"
+
+
+def test_a_planted_temporary_name_is_not_followed(tmp_path):
+    precious, path = tmp_path / "precious", tmp_path / "file"
+    precious.write_text("mine")
+    (tmp_path / f".file.{os.getpid()}.tmp").symlink_to(precious)
+    with atomic_write(path) as stream:
+        stream.write("new")
+    assert (precious.read_text(), path.read_text()) == ("mine", "new")
+
+
+def test_what_is_deleted_during_a_run_is_noticed_and_written_again(toy, pysimt, monkeypatch):
+    assert pysimt("train", "-C", toy.config, "-s", "whole", "train.lr:1e-12").status == 0
+    end_epoch = Trainer.end_epoch
+
+    def delete_all(self):
+        end_epoch(self)
+        if self.progress.epoch == 3:
+            for path in self.run.folder.iterdir():
+                path.unlink()
+
+    monkeypatch.setattr(Trainer, "end_epoch", delete_all)
+    outcome = pysimt("train", "-C", toy.config, "train.lr:1e-12")
+    assert outcome.status == 0
+    for name in (".log", ".scalars.jsonl"):
+        assert f"{name} has been deleted or replaced during the run; it is written again" in outcome.err
+    assert "Warning: the best checkpoint has been deleted during the run; the last one is kept" in outcome.err
+    assert scalars(toy.run_folder) == scalars(toy.folder / "runs/toy-whole")
+    assert len(list(toy.run_folder.glob("*-final.ckpt"))) == 1
+
+
+# Checkpoints
 
 
 def test_numbered_checkpoints_are_saved_at_validations_as_well(toy, pysimt):
@@ -172,3 +298,36 @@ def test_the_last_epoch_is_validated_if_the_last_update_ends_it(toy, pysimt):
     assert pysimt("train", "-C", toy.config, *words, "train.max_iterations:25").status == 0
     progress = last_state(toy.run_folder)["progress"]
     assert (progress["update"], progress["epoch"], progress["batch"], progress["validation"]) == (25, 3, 5, 2)
+
+
+@pytest.fixture
+def packed(toy, pysimt):
+    """A checkpoint, compressed."""
+    assert pysimt("train", "-C", toy.config, "train.eval_freq:-1", "train.max_iterations:1").status == 0
+    (path,) = toy.run_folder.glob("*-final.ckpt")
+    with zipfile.ZipFile(path) as plain, zipfile.ZipFile(toy.folder / "x.ckpt", "w", zipfile.ZIP_DEFLATED) as archive:
+        for part in plain.infolist():
+            archive.writestr(part.filename, plain.read(part))
+    return toy.folder / "x.ckpt"
+
+
+def test_compressed_checkpoints_and_weights_larger_than_their_memory_are_refused(toy, packed, pysimt):
+    assert "is compressed, which no checkpoint is" in pysimt("translate", packed, "-s", "test", "-o", "x").error
+    (path,) = toy.run_folder.glob("*-final.ckpt")
+    content = torch.load(path, weights_only=True)
+    content["model"]["dec.emb.weight"] = torch.zeros(1).expand(10**6, 10**6)
+    torch.save(content, packed)
+    assert "its weights are not tensors" in pysimt("translate", packed, "-s", "test", "-o", "x").error
+
+
+def test_a_run_without_improvement_keeps_its_last_weights_and_translate_says_which_it_takes(toy, pysimt):
+    words = ["train.eval_zero:True", "train.eval_metrics:zero", f"model.plugin_modules:{toy.folder}/zero.py"]
+    metric = "from pysimt_sac.core.metrics import metric\nmetric('zero')(lambda hypotheses, references: 0.0)\n"
+    (toy.folder / "zero.py").write_text(metric)
+    assert pysimt("train", "-C", toy.config, *words).status == 0
+    (final,) = toy.run_folder.glob("*-final.ckpt")
+    command = ["translate", toy.run_folder, "-s", "test", "-o", toy.folder / "out"]
+    told = pysimt(*command).err
+    assert ".best.zero.ckpt: it is the starting point, because training brought no improvement; --last" in told
+    assert f"Translating with {final}\n" in pysimt(*command, "--last").err
+    assert load_checkpoint(final).history["uctr"] == 20

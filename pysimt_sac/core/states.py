@@ -1,0 +1,100 @@
+"""Check what saved states hold before anything acts on it: a run's folder may come from a stranger.
+
+All checks raise a TypeError or ValueError, which the reader of the file turns into a `UserError`.
+"""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, get_args, get_origin, get_type_hints
+
+import torch
+from torch import Tensor
+
+LARGEST = 2**63
+
+
+def is_plain_tensor(value: Any) -> bool:
+    """Return whether this is an ordinary dense tensor that is as large in memory as it says."""
+    return (
+        isinstance(value, Tensor)
+        and value.layout == torch.strided
+        and not (value.is_quantized or value.is_complex() or value.is_meta)
+        and value.untyped_storage().nbytes() >= value.numel() * value.element_size()
+    )
+
+
+def first_not_finite(named: Iterable[tuple[str, Tensor]]) -> str:
+    """Return the name of the first tensor with a value that is not a finite number, or an empty string."""
+    return next((name for name, tensor in named if not bool(tensor.isfinite().all())), "")
+
+
+def has_type(value: Any, declared: Any) -> bool:
+    """Return whether a saved value has a declared type; a dataclass is saved as a dictionary of its fields."""
+    origin, inside = get_origin(declared), get_args(declared)
+    if origin is list:
+        return isinstance(value, list) and all(has_type(item, inside[0]) for item in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            has_type(key, inside[0]) and has_type(item, inside[1]) for key, item in value.items()
+        )
+    if dataclasses.is_dataclass(declared):
+        hints = get_type_hints(declared)
+        return isinstance(value, dict) and all(
+            name in hints and has_type(item, hints[name]) for name, item in value.items()
+        )
+    if declared is Tensor:
+        return is_plain_tensor(value)
+    if declared is Any:
+        return True
+    if type(value) is int and declared in (int, float):
+        return abs(value) < LARGEST
+    return type(value) is declared
+
+
+def check_like(value: Any, example: Any, name: str) -> None:
+    """Check that a saved value has the types and sizes of an example, the state of what is to be restored.
+
+    None and empty containers in the example stand for anything of their kind. Keys that the value lacks are not missed
+    here: states of earlier versions have fewer.
+    """
+    if example is None:
+        return
+    if isinstance(example, Tensor):
+        fits = is_plain_tensor(value) and value.dtype == example.dtype
+        fits = fits and (value.shape == example.shape or not example.numel())
+    elif isinstance(example, dict):
+        fits = isinstance(value, dict)
+        for key in value.keys() & example.keys() if fits else ():
+            check_like(value[key], example[key], f"{name}.{key}")
+    elif isinstance(example, list | tuple):
+        fits = isinstance(value, list | tuple)
+        for item in value if fits and example else ():
+            check_like(item, example[0], f"{name}[]")
+    else:
+        fits = has_type(value, type(example))
+    if not fits:
+        raise TypeError(f"{name} is not what it should be")
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Restore an optimiser's learning rates and moments; all other settings come from the configuration.
+
+    What the moments of each parameter are, is found by a step of an optimiser of the same kind with one parameter.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    tried = torch.nn.Parameter(torch.zeros(2, 3, device=parameters[0].device))
+    tried.grad = torch.zeros_like(tried)
+    kind: Any = type(optimizer)
+    trial = kind([{**optimizer.param_groups[0], "params": [tried]}])
+    trial.step()
+    expected = trial.state[tried]
+    for index, moments in state["state"].items():
+        if moments.keys() != expected.keys():
+            raise ValueError(f"the optimiser's state has {', '.join(moments)}, not {', '.join(expected)}")
+        for name, example in expected.items():
+            is_large = isinstance(example, Tensor) and example.dim() > 0  # as large as the parameter
+            check_like(moments[name], parameters[index] if is_large else example, f"optimizer.{name}")
+    own = optimizer.state_dict()
+    rates = [float(group["lr"]) for group in state["param_groups"]]
+    groups = [{**group, "lr": rate} for group, rate in zip(own["param_groups"], rates, strict=True)]
+    optimizer.load_state_dict({"state": state["state"], "param_groups": groups})
