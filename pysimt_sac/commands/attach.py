@@ -19,14 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Attach the record."""
-    from pysimt_sac.corpora.plain_text import preparation_for
-    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, write_with_preparation
-    from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
+    from pysimt_sac.hosts.engine.checkpoint import write_with_preparation
+    from pysimt_sac.hosts.engine.decoding.translation import load_best, preparation_for
 
-    path = checkpoint_to_use(args.checkpoint)
-    checkpoint = load_checkpoint(path)
+    checkpoint = load_best(args.checkpoint)
     preparation = preparation_for(checkpoint, args.folder)
-    out = args.output or path.resolve()  # a run's best checkpoint is a link, and stays one
+    out = args.output or checkpoint.path.resolve()  # a run's best checkpoint is a link, and stays one
     write_with_preparation(checkpoint, preparation, out)
     languages = f"{preparation.source.language} -> {preparation.target.language}"
     print(f"{out}: can translate plain text, {languages}, with pysimt translate --raw")

@@ -81,8 +81,8 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--download", action="store_true", help="download raw files that are missing in --raw")
     parser.add_argument("--no-split-hyphens", action="store_true", help="do not split words at hyphens")
     bpe = parser.add_argument_group("byte-pair encoding")
-    learnt_or_given = bpe.add_mutually_exclusive_group()
-    learnt_or_given.add_argument(
+    learned_or_given = bpe.add_mutually_exclusive_group()
+    learned_or_given.add_argument(
         "--bpe-merges",
         type=positive,
         default=10000,
@@ -102,7 +102,7 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
         default="target",
         help="sides to segment with BPE (default: %(default)s)",
     )
-    learnt_or_given.add_argument(
+    learned_or_given.add_argument(
         "--codes",
         type=Path,
         metavar="FILE",
@@ -123,12 +123,13 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
 def run_multi30k(args: argparse.Namespace) -> None:
     """Prepare one folder per language pair."""
     from pysimt_sac.corpora import download, multi30k
+    from pysimt_sac.corpora.language_pairs import PairSettings
 
     if args.download:
         pairs = args.pair or multi30k.PAPER_PAIRS
         folder = multi30k.raw_folder(args.raw) if args.raw.exists() else args.raw
         download.download_multi30k(folder, {language for pair in pairs for language in pair.split("-")}, log)
-    settings = multi30k.Multi30kSettings(
+    settings = PairSettings(
         split_hyphens=not args.no_split_hyphens,
         bpe_units=args.bpe_merges,
         bpe_threshold=args.bpe_threshold,
@@ -197,12 +198,12 @@ def run_mlt(args: argparse.Namespace) -> None:
     """Align MLT, and list rows that cannot be aligned."""
     from pysimt_sac.corpora import mlt
 
-    outcome = mlt.prepare(args.raw, args.corpus, args.out, args.list, log)
+    lists, not_aligned = mlt.prepare(args.raw, args.corpus, args.out, args.list, log)
     print("pair   test set           rows  aligned   rare")
-    for row in outcome.lists:
+    for row in lists:
         share = f"{100 * row.rare / row.aligned:.1f}%" if row.aligned else "-"
         print(f"{row.pair:5}  {row.split:16}  {row.rows:5,}  {row.aligned:7,}  {row.rare:5,} ({share})")
-    for unaligned in outcome.not_aligned:
+    for unaligned in not_aligned:
         log(f"not aligned: {unaligned.file}, row {unaligned.row}: {unaligned.reason}: {unaligned.text}")
-    print(f"{len(outcome.not_aligned)} rows not aligned (listed in {mlt.NOT_ALIGNED})")
+    print(f"{len(not_aligned)} rows not aligned (listed in {mlt.NOT_ALIGNED})")
     print(f"written to {args.out}")

@@ -13,7 +13,7 @@ import pysimt_sac
 from pysimt_sac import UserError
 from pysimt_sac.core.files import read_lines
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-from tests.corpora.conftest import SENTENCES
+from tests.plain_corpus import SENTENCES
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +47,16 @@ def test_it_is_typed():
 
 
 @pytest.mark.parametrize(
-    ("beam", "words"), [(1, ["-f", "gs"]), (2, ["-f", "bs", "-k", "2"]), (6, ["-f", "bs", "-k", "6"])]
+    ("search", "words"), [({}, []), ({"beam": 2}, ["-f", "bs", "-k", "2"]), ({"beam": 6}, ["-f", "bs"])]
 )
 @pytest.mark.parametrize("raw", [True, False])
-def test_it_gives_the_words_of_the_command_line(plain_corpus, model, pysimt, tmp_path, beam, words, raw):
+def test_translations_are_those_of_the_command_line(plain_corpus, model, pysimt, tmp_path, search, words, raw):
+    """Also without any options: both have the same default search."""
     source = plain_corpus.raw / "val.en" if raw else plain_corpus.data / "val.lc.norm.tok.en"
     words = [*words, "-s", "x", "-S", f"src:{source}", "-o", tmp_path / "out", *(["--raw"] if raw else [])]
     assert pysimt("translate", plain_corpus.run, *words, "-m", 30).status == 0
     (found,) = tmp_path.glob("out.x.*[!w]")
-    assert model.translate(read_lines(source), beam=beam, raw=raw, max_len=30) == read_lines(found)
+    assert model.translate(read_lines(source), **search, raw=raw, max_len=30) == read_lines(found)
 
 
 def test_plain_text_is_translated_in_its_order_and_empty_stays_empty(model):
@@ -126,12 +127,15 @@ def test_scores_agree_with_the_beams(model):
         (lambda model: model.translate("A man."), "texts: is one string, not a list of sentences"),
         (lambda model: model.translate(["a", 5]), "texts: number 2 is 5, not a sentence"),
         (lambda model: model.translate(["word " * 5001]), "texts: line 1 has 5001 words"),
-        (lambda model: model.translate(["a"], beam=0), "beam: 0 must be more than 0"),
+        (lambda model: model.translate(["a"], beam=0), "beam: 0 must be at least 1"),
         (lambda model: model.translate(["a"], beam=10**6), "beam: 1000000 must be at most 1000"),
-        (lambda model: model.translate(["a"], n_best=7), "n_best: 7 is more than the beam size of 6"),
-        (lambda model: model.translate(["a"], lp_alpha=-1), "lp_alpha: -1 must be 0 or more"),
-        (lambda model: model.translate(["a"], batch_size=0), "batch_size: 0 must be more than 0"),
-        (lambda model: model.score(["a"], ["b"], batch_size=0), "batch_size: 0 must be more than 0"),
+        (
+            lambda model: model.translate(["a"], beam=6, n_best=7),
+            "n_best: 7 must be at least 1, and at most",
+        ),
+        (lambda model: model.translate(["a"], lp_alpha=-1), "lp_alpha: -1.0 must be at least 0"),
+        (lambda model: model.translate(["a"], batch_size=0), "batch_size: 0 must be at least 1"),
+        (lambda model: model.score(["a"], ["b"], batch_size=0), "batch_size: 0 must be at least 1"),
         (lambda model: model.score(["a"], []), "sources, targets: 1 and 0"),
         (lambda model: pysimt_sac.load("nowhere.ckpt"), "nowhere.ckpt: no such checkpoint"),
         (lambda model: pysimt_sac.load(model.path, prepare="nowhere"), "nowhere: no such folder"),

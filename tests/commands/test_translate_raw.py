@@ -1,9 +1,7 @@
 """`pysimt translate --raw` and `pysimt-sac attach`: plain text in, plain text out, through the real command line."""
 
 import gzip
-import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -14,10 +12,12 @@ import torch
 
 from pysimt_sac.cli import main_sac
 from pysimt_sac.core.files import read_lines
+from pysimt_sac.core.filters import FilterChain
+from pysimt_sac.core.metrics import METRICS
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-from tests.corpora.conftest import SENTENCES
-
-SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[3] / "shared")
+from pysimt_sac.text.plain_text import tokenise_lines
+from pysimt_sac.text.preparation import SidePreparation
+from tests.plain_corpus import SENTENCES
 
 
 @pytest.fixture
@@ -28,21 +28,6 @@ def without_record(plain_corpus, tmp_path):
     path = tmp_path / "old.ckpt"
     torch.save(content, path)
     return path
-
-
-@pytest.fixture
-def translate_stdin(pysimt, monkeypatch):
-    """Translate these bytes of standard input."""
-
-    class Stdin:
-        def __init__(self, content):
-            self.buffer = io.BytesIO(content)
-
-    def run(content, *words):
-        monkeypatch.setattr(sys, "stdin", Stdin(content))
-        return pysimt("translate", *words)
-
-    return run
 
 
 def test_training_stores_how_text_was_prepared(plain_corpus):
@@ -246,14 +231,10 @@ def test_what_translating_imports(plain_corpus):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (SHARED / "checkpoints").is_dir(), reason="the research data is not here")
-def test_multi30k_as_published_has_the_bleu_of_the_prepared_way(tmp_path, pysimt):
+def test_raw_multi30k_has_the_bleu_of_prepared_multi30k(research_data, tmp_path, pysimt):
     """The first 200 sentences of test_2016_flickr; the plain translation is prepared again to be scored."""
-    from pysimt_sac.core.filters import FilterChain
-    from pysimt_sac.core.metrics import METRICS
-    from pysimt_sac.corpora.tokenisation import Style, Tokeniser
 
-    paper, split = SHARED / "data/multi30k/paper/en-de", "test_2016_flickr"
+    paper, split = research_data / "data/multi30k/paper/en-de", "test_2016_flickr"
     for name in ("bpe.model", "bpe.vocab.de"):
         shutil.copy(paper / name, tmp_path / name)
     side = {"steps": ["lowercase", "normalise", "tokenise"], "split_hyphens": True}
@@ -261,7 +242,7 @@ def test_multi30k_as_published_has_the_bleu_of_the_prepared_way(tmp_path, pysimt
     record = {"src": {"language": "en", **side}, "trg": {"language": "de", **side, "segmentation": cut}}
     (tmp_path / "corpus.json").write_text(json.dumps({"preparation": record}))
     sources = {
-        "plain": read_lines(SHARED / f"data/multi30k/raw/{split}.en.gz"),
+        "plain": read_lines(research_data / f"data/multi30k/raw/{split}.en.gz"),
         "prepared": read_lines(paper / f"{split}.lc.norm.tok.en"),
     }
     vocabularies = [
@@ -271,9 +252,9 @@ def test_multi30k_as_published_has_the_bleu_of_the_prepared_way(tmp_path, pysimt
         (tmp_path / f"{kind}.en").write_text("".join(f"{line}\n" for line in lines[:200]), encoding="utf-8")
         words = ["-s", "x", "-S", f"src:{tmp_path}/{kind}.en", "-o", tmp_path / kind, "-b", "50", "-x", *vocabularies]
         raw = ["--raw", "--prepare", tmp_path] if kind == "plain" else []
-        assert pysimt("translate", SHARED / "checkpoints/pysimt-mle-en-de.ckpt", *raw, *words).status == 0
-    tokenise = Tokeniser("de", Style(split_hyphens=True))
-    plain = FilterChain(["de-hyphen"])([tokenise(line) for line in read_lines(tmp_path / "plain.x.gs")])
+        assert pysimt("translate", research_data / "checkpoints/pysimt-mle-en-de.ckpt", *raw, *words).status == 0
+    again = tokenise_lines(SidePreparation("de", split_hyphens=True), read_lines(tmp_path / "plain.x.gs"))
+    plain = FilterChain(["de-hyphen"])(again)
     references = [read_lines(paper / f"{split}.lc.norm.tok.de.dehyph")[:200]]
     bleu = METRICS.get("bleu").compute
     assert bleu(plain, references) == bleu(read_lines(tmp_path / "prepared.x.gs"), references) > 30

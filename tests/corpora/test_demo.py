@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from pysimt_sac.corpora.demo import SPLIT_SIZES, generate
-from pysimt_sac.corpora.demo_nouns import AMBIGUOUS, TOPICS
+from pysimt_sac.corpora.demo_lexicon import AMBIGUOUS, TOPICS
 
 
 @pytest.fixture(scope="module")

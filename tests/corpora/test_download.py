@@ -54,7 +54,7 @@ def test_without_a_network_one_line_says_so(monkeypatch, prepare, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_checksums_are_those_of_the_published_files(shared):
+def test_the_checksums_are_those_of_the_published_files(research_data):
     for name, checksum in download.MULTI30K_CHECKSUMS.items():
-        text = gzip.decompress((shared / f"multi30k/raw/{name}.gz").read_bytes())
+        text = gzip.decompress((research_data / f"data/multi30k/raw/{name}.gz").read_bytes())
         assert hashlib.sha256(text).hexdigest() == checksum, name

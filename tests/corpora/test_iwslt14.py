@@ -146,8 +146,8 @@ def test_what_is_no_archive_is_named(prepare, tmp_path, name):
     assert ("broken archive" if name == "de-en.tgz" else "no IWSLT14 data here") in progress
 
 
-def test_the_plain_files_at_hand(shared, prepare, tmp_path):
-    status, _, progress = prepare("iwslt14", "--raw", shared / "iwslt14", "--out", tmp_path / "out")
+def test_the_plain_files_at_hand(research_data, prepare, tmp_path):
+    status, _, progress = prepare("iwslt14", "--raw", research_data / "data/iwslt14", "--out", tmp_path / "out")
     assert status == 0
     assert "no training text, no vocabularies" in progress
     assert len(read_lines(tmp_path / "out/de-en/test.tok.lc.en")) == 6750

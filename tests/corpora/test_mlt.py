@@ -125,9 +125,9 @@ def test_without_a_prepared_corpus_one_is_asked_for(mlt, prepare, tmp_path):
         ("full", {"en-de": [1708, 759], "en-fr": [1298, 863]}),
     ],
 )
-def test_all_published_rows_are_aligned(shared, prepare, tmp_path, which, expected):
-    corpus = shared / "multi30k/paper"
-    arguments = ("--raw", shared / "mlt", "--corpus", corpus, "--out", tmp_path / "out", "--list", which)
+def test_all_published_rows_are_aligned(research_data, prepare, tmp_path, which, expected):
+    corpus = research_data / "data/multi30k/paper"
+    arguments = ("--raw", research_data / "data/mlt", "--corpus", corpus, "--out", tmp_path / "out", "--list", which)
     status, output, _ = prepare("mlt", *arguments)
     assert status == 0
     assert "0 rows not aligned" in output

@@ -26,7 +26,7 @@ from pysimt_sac.core.files import atomic_write, require_file, sync_folder, why
 from pysimt_sac.core.metrics import Metric
 from pysimt_sac.core.vocabulary import Vocabulary
 from pysimt_sac.hosts.engine.config.values import plain
-from pysimt_sac.hosts.engine.data.text_preparation import TextPreparation
+from pysimt_sac.text.preparation import TextPreparation
 
 STATE_FILE = "train_state.pt"
 PREVIOUS_STATE_FILE = "train_state.previous.pt"

@@ -1,6 +1,5 @@
 """The paper's figures are the paper's, and one's own runs find their place beside them."""
 
-import os
 import re
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from pysimt_sac.evaluation.report.runs_file import EXAMPLE, RunsFile, read_runs
 from pysimt_sac.evaluation.scoring.scores import score_text
 
 QUICK = Resampling(shuffles=200, bootstrap=50, seed=1)
-SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED", Path(__file__).parents[3] / "../shared"))
 LABELS = {
     "multi30k": "tab:res_multi30k",
     "iwslt-multi30k": "tab:res_multi30k-iwslt",
@@ -38,10 +36,9 @@ def figures_in_latex(source: str, label: str) -> list[list[str]]:
     return [found for line in lines if (found := re.findall(r"(?<![\w.])(?:\d+\.\d+\*?|-(?= ))", line))]
 
 
-@pytest.mark.skipif(not (SHARED / "paper.tex").is_file(), reason="the paper's source is not beside the project")
 @pytest.mark.parametrize("key", LABELS)
-def test_figures_are_the_papers(key):
-    expected = figures_in_latex((SHARED / "paper.tex").read_text(encoding="utf-8"), LABELS[key])
+def test_figures_are_the_papers(research_data, key):
+    expected = figures_in_latex((research_data / "paper.tex").read_text(encoding="utf-8"), LABELS[key])
     if key.startswith("lexical"):  # both halves are in one table of the paper
         expected = expected[-12:-6] if key == "lexical-all" else expected[-6:]
     table = paper_tables()[key]

@@ -3,9 +3,9 @@
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import torch
 from tqdm import tqdm
@@ -26,7 +26,7 @@ from pysimt_sac.core.files import (
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.core.options import read_section
 from pysimt_sac.core.registry import load_plugin_modules
-from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.sections import SearchOptions, TrainOptions
 from pysimt_sac.core.vocabulary import Vocabulary
 from pysimt_sac.hosts.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, load_weights
 from pysimt_sac.hosts.engine.config.parser import Options, find_model, parse_direction, plugin_modules
@@ -37,46 +37,32 @@ from pysimt_sac.hosts.engine.decoding.input_check import InputCheck
 from pysimt_sac.hosts.engine.decoding.search import Hypothesis, beam_search, sample
 from pysimt_sac.hosts.engine.nmt import network_class
 from pysimt_sac.hosts.engine.preparation import build_layers, out_of_memory_as_user_error
+from pysimt_sac.text.plain_text import PlainText
+from pysimt_sac.text.preparation import TextPreparation, preparation_of_folder
 
 MOST_AT_ONCE = 1000  # lines of a stream that are translated together
-LONGEST_TRANSLATION = 100_000  # words; memory for them is allocated in advance
 
 
-@dataclass(frozen=True)
-class SearchOptions:
-    """Search settings: the command line's `translate` options."""
-
-    func: str = "gs"
-    beam_size: int = 6
-    lp_alpha: float = 0.0
-    suppress_unk: bool = False
-    n_best: bool = False
-    max_len: int = 100
-    batch_size: int = 16
-    temperature: float = 1.0
-    top_k: int = 0
-    seed: int = 0
-
-    @property
-    def suffix(self) -> str:
-        """The suffix of output files for this search."""
-        return f"beam{self.beam_size}" if self.func == "bs" else self.func
-
-
-def checkpoint_to_use(named: str | Path) -> Path:
-    """Return a checkpoint by its path, or of a run's folder the best by the first of `eval_metrics`, else the last."""
+def load_best(named: str | Path) -> Checkpoint:
+    """Load a checkpoint by its path, or of a run's folder the best by the first of `eval_metrics`, else the last."""
     path = Path(named).expanduser()
     if kind_of(path) != "folder":
-        return path
-    final = sorted(path.glob("*-final.ckpt"), key=lambda file: file.stat().st_mtime)
-    some_best = next((file for file in path.glob("*.best.*.ckpt") if file.exists()), None)
+        return load_checkpoint(path)
+    some_best = next((file for file in sorted(path.glob("*.best.*.ckpt")) if file.exists()), None)
     if some_best:
-        where = f"{some_best} [train]"
-        train = read_section(TrainOptions, Options.from_dict(load_checkpoint(some_best).options).train, where)
-        return find_checkpoint(path, train.eval_metrics[0])
+        checkpoint = load_checkpoint(some_best)
+        train = read_section(TrainOptions, Options.from_dict(checkpoint.options).train, f"{some_best} [train]")
+        best = find_checkpoint(path, train.eval_metrics[0])
+        return replace(checkpoint, path=best) if best.samefile(some_best) else load_checkpoint(best)
+    final = sorted(path.glob("*-final.ckpt"), key=lambda file: file.stat().st_mtime)
     if not final:
         raise UserError("holds no checkpoint", path, "give a checkpoint, or the folder of a run that has saved one")
-    return final[-1]
+    return load_checkpoint(final[-1])
+
+
+def checkpoint_to_use(folder: Path) -> Path:
+    """Return the path of the checkpoint that `translate` uses for a run's folder."""
+    return load_best(folder).path
 
 
 def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence[str] = ()) -> Any:
@@ -127,14 +113,19 @@ def moved_files(checkpoint: Checkpoint, folder: Path) -> list[str]:
     return as_overrides(found)
 
 
-class PlainText(Protocol):
-    """Converts plain text into a model's input and its translations into plain text (`corpora.plain_text`)."""
+def preparation_for(checkpoint: Checkpoint, folder: Path) -> TextPreparation:
+    """Read the preparation of a checkpoint's text from a folder's record."""
+    sides = parse_direction(checkpoint.options["model"].get("direction"), str(checkpoint.path))
+    return preparation_of_folder(folder, checkpoint.options["data"].get("train_set"), sides, checkpoint.path)
 
-    def prepare(self, lines: Sequence[str]) -> list[str]:
-        """Return the sources as the model expects them, line by line."""
 
-    def restore(self, lines: Sequence[str]) -> list[str]:
-        """Return the translations as plain text, line by line."""
+def plain_text_of(checkpoint: Checkpoint, folder: Path | None = None) -> PlainText:
+    """Return the plain-text conversion for a checkpoint, by a folder's record or else by the checkpoint's own."""
+    found = preparation_for(checkpoint, folder) if folder else checkpoint.preparation
+    if found is None:
+        hint = "give the folder of its prepared corpus with --prepare FOLDER, or attach it once: pysimt-sac attach"
+        raise UserError("does not record how its text was prepared", checkpoint.path, hint)
+    return PlainText(found, folder or checkpoint.path)
 
 
 class Translator:
@@ -204,7 +195,7 @@ class Translator:
 
     def prepare(self, lines: Sequence[str]) -> Sequence[str]:
         """Return the lines as the model reads them."""
-        return self.plain.prepare(lines) if self.plain else lines
+        return self.plain.source.prepare(lines) if self.plain else lines
 
     def text(self, hypothesis: Hypothesis) -> str:
         """Return a hypothesis in words."""
@@ -216,7 +207,7 @@ class Translator:
 
     def readable(self, texts: Sequence[str]) -> list[str]:
         """Return hypotheses in readable form; an empty one stays empty."""
-        return self.plain.restore(texts) if self.plain else self.filters(texts)
+        return self.plain.target.restore(texts) if self.plain else self.filters(texts)
 
     def output_files(self, split: str, prefix: str) -> dict[str, Path]:
         """Return the output files of a split's translations; without filters, two have the same text."""
@@ -277,7 +268,7 @@ class Translator:
         """Yield all hypotheses, one per line, as `number ||| text ||| score`."""
         for number, found in enumerate(results):
             texts = [self.text(hypothesis) for hypothesis in found]
-            texts = self.plain.restore(texts) if self.plain else texts
+            texts = self.plain.target.restore(texts) if self.plain else texts
             for text, hypothesis in zip(texts, found, strict=True):
                 yield f"{number} ||| {text} ||| {hypothesis.score:.6f}"
 
