@@ -167,7 +167,7 @@ def translate_other_text(args: argparse.Namespace, translator: "Translator", log
     side, _, source = args.source.partition(":")
     if side != translator.model.sl or not source:
         raise UserError(f"{args.source!r} is not of the form {translator.model.sl}:FILE", "-S")
-    for path in translator.translate_file(Path(source), args.splits.strip(), args.output, warn):
+    for path in translator.translate_files({args.splits.strip(): Path(source)}, args.output, warn):
         log(f"Wrote {path}")
     return 0
 

@@ -99,8 +99,8 @@ def beam_search(
     batch: Any,
     beam_size: int,
     max_len: int = 100,
-    lp_alpha: float = 0.0,
     suppress_unk: bool = False,
+    lp_alpha: float = 0.0,
     n_best: bool = False,
 ) -> list[list[Hypothesis]]:
     """Return the best hypotheses of every sentence, best first; only the first is final unless `n_best` is set.

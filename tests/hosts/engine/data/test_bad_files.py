@@ -38,8 +38,7 @@ def test_files_that_are_missing_or_something_else(toy, refused, name):
 
 TEXTS = [
     (lambda lines: [], "is empty"),
-    (lambda lines: ["one two", "", *lines[2:]], "line 2 is empty"),
-    (lambda lines: ["one two", " \t ", *lines[2:]], "line 2 is empty"),
+    (lambda lines: ["one two", " \t ", *lines[2:]], "1 of 200 lines are empty, the first is line 2 .remove them"),
     (lambda lines: lines[:-3], "unequal numbers of lines: .*train.* has .*, .* has "),
     (lambda lines: [*lines, "one"], "unequal numbers of lines"),
     (lambda lines: ["one " * 100_000, *lines[1:]], "line 1 has 100000 words"),

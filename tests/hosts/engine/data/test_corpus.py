@@ -1,6 +1,7 @@
 """Text becomes batches: nothing lost, nothing doubled, little padding, the same again for the same seed."""
 
 import itertools
+import subprocess
 
 import numpy as np
 import pytest
@@ -139,10 +140,21 @@ def test_patterns_find_files_in_order(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", "is empty"), ("a\n\nb\n", "line 2 is empty"), ("a " * 6000, "line 1 has 6000 words")]
+    ("text", "message"),
+    [("", "is empty"), ("a " * 6000, "line 1 has 6000 words"), ("a\n\nb\n", "1 of 3 lines are empty")],
 )
-def test_unusable_texts(tmp_path, text, message):
+def test_unusable_texts_are_refused(tmp_path, text, message):
     path = tmp_path / "a.txt"
     path.write_text(text)
     with pytest.raises(UserError, match=message):
         read_sentences(path)
+
+
+def test_the_command_against_empty_lines_keeps_the_sides_parallel(tmp_path):
+    (tmp_path / "a.en").write_text("one two\n\nthree\tx\n \t\nfive\n")
+    (tmp_path / "a.de").write_text("eins\nzwei\n\ndrei\nfünf\n")
+    with pytest.raises(UserError, match="2 of 5 lines are empty, the first is line 2") as caught:
+        read_sentences(tmp_path / "a.en")
+    command = caught.value.hint.partition(": ")[2].replace("OTHER_SIDE", str(tmp_path / "a.de"))
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    assert [(tmp_path / f"side.{n}").read_text() for n in (1, 2)] == ["one two\nfive\n", "eins\nfünf\n"]
