@@ -31,6 +31,18 @@ def prepare(capsys):
 
 
 @pytest.fixture
+def refused(prepare):
+    """Run `pysimt-sac prepare` and expect to be refused, with this message."""
+
+    def run(message, *arguments):
+        status, _, progress = prepare(*arguments)
+        assert status == 2
+        assert message in progress
+
+    return run
+
+
+@pytest.fixture
 def contents():
     """All files of a folder: name -> checksum."""
 

@@ -36,10 +36,16 @@ def test_only_missing_files_are_fetched(server, monkeypatch, tmp_path):
     assert messages == ["downloading val.en.gz"]
 
 
-def test_a_wrong_checksum_is_refused(server, prepare, tmp_path):
-    status, _, progress = prepare("multi30k", "--download", "--raw", tmp_path / "raw", "--out", tmp_path / "out")
-    assert status == 2
-    assert "train.en.gz: the downloaded file has an unexpected checksum" in progress
+def test_a_wrong_checksum_is_refused(server, refused, tmp_path):
+    refused(
+        "train.en.gz: the downloaded file has an unexpected checksum",
+        "multi30k",
+        "--download",
+        "--raw",
+        tmp_path / "raw",
+        "--out",
+        tmp_path / "out",
+    )
     assert list(tmp_path.iterdir()) == []
 
 
