@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = {
     "Get started": ("readme", "tutorial", "api", "reference"),
     "Train": ("options", "algorithms", "extending", "editors", "resuming", "distributed", "pysimt"),
-    "Data and evaluation": ("corpora", "analyses", "reproduce", "results", "development", "benchmarks"),
+    "Data and evaluation": ("own-corpus", "corpora", "analyses", "reproduce", "results", "development", "benchmarks"),
     "More": ("glossary", "contributing", "changelog"),
 }
 ELSEWHERE = {

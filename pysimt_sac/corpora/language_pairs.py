@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_folder, stream_lines
 from pysimt_sac.core.filters import FilterChain
-from pysimt_sac.corpora.bpe import learn_codes, write_units
+from pysimt_sac.corpora.bpe import learn_codes, learn_sentencepiece, write_units
 from pysimt_sac.corpora.record import TextStatistics, checksum, text_statistics, write_record
 from pysimt_sac.corpora.text_files import Map, RawFile, map_in_processes, rewrite_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
@@ -49,7 +48,11 @@ class PairSettings:
     bpe_sides: str = "target"
     codes: Path | None = None
     codes_vocabularies: tuple[Path, ...] = ()
-    steps: ClassVar[tuple[str, ...]] = STEPS
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The Moses steps."""
+        return STEPS
 
     @property
     def kind(self) -> str:
@@ -151,7 +154,7 @@ def segment_pair(root: Path, settings: PairSettings, pair_and_splits: tuple[str,
         shutil.copyfile(settings.codes, codes)
     else:
         texts = [folder / settings.text_name("train", language) for language in pair.split("-")]
-        learn_codes(texts, settings.bpe_units, codes)
+        (learn_sentencepiece if settings.kind == "sentencepiece" else learn_codes)(texts, settings.bpe_units, codes)
     for side, language in enumerate(settings.segmented(pair)):
         units = folder / f"bpe.vocab.{language}"
         if settings.codes_vocabularies:

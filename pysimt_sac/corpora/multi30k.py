@@ -41,4 +41,9 @@ def prepare(
     log(f"reading {raw}")
     names = {split: split for split in (*REQUIRED_SPLITS, *TEST_SPLITS)}
     splits = {pair: find_splits(raw, pair, names, REQUIRED_SPLITS) for pair in pairs}
+    used = {file.path for found in splits.values() for files in found.values() for file in files}
+    languages = {language for pair in pairs for language in pair.split("-")}
+    for path in sorted(raw.iterdir()):
+        if path not in used and path.name.removesuffix(".gz").rpartition(".")[2] in languages:
+            log(f"ignoring {path.name}: not a split of Multi30K (for text of your own: pysimt-sac prepare text)")
     return prepare_pairs("multi30k", out, splits, settings, jobs, log)

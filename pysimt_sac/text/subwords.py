@@ -108,13 +108,20 @@ def frequent_units(lines: Iterable[str], threshold: int, where: object) -> set[s
 
 def sentencepiece_segmenter(model: str, where: object) -> Segmenter:
     """Make the segmenter of a SentencePiece model, given in base64."""
-    try:
-        from sentencepiece import SentencePieceProcessor
-    except ImportError as error:
-        hint = "pip install 'pysimt_sac[sentencepiece]'"
-        raise UserError("needs the package sentencepiece, which is not installed", where, hint) from error
+    require_sentencepiece(where)
+    from sentencepiece import SentencePieceProcessor
+
     try:
         processor: Any = SentencePieceProcessor(model_proto=base64.b64decode(model, validate=True))
     except (RuntimeError, binascii.Error) as error:
         raise UserError("is not a SentencePiece model", where, "is it the output of spm_train?") from error
     return lambda lines: [" ".join(processor.encode(line, out_type=str)) for line in lines]
+
+
+def require_sentencepiece(where: object) -> None:
+    """Refuse to go on without the package. where: what needs it."""
+    try:
+        import sentencepiece  # noqa: F401
+    except ImportError as error:
+        hint = "pip install 'pysimt_sac[sentencepiece]'"
+        raise UserError("needs the package sentencepiece, which is not installed", where, hint) from error

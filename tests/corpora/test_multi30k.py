@@ -213,9 +213,7 @@ def test_the_folder_of_another_corpus_is_not_overwritten(prepare, run, tmp_path)
 
 
 def test_an_empty_folder_says_what_is_expected(refused, tmp_path):
-    refused(
-        "no Multi30K training text here (expected train.en.gz", "multi30k", "--raw", tmp_path, "--out", tmp_path
-    )
+    refused("no Multi30K training text here (expected train.en.gz", "multi30k", "--raw", tmp_path, "--out", tmp_path)
 
 
 def test_the_program_itself_says_one_line(raw, tmp_path):
