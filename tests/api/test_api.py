@@ -21,13 +21,13 @@ def model(plain_corpus):
     return pysimt_sac.load(plain_corpus.run, device="cpu")
 
 
-def test_importing_it_imports_nothing_heavy():
+def test_importing_the_package_imports_nothing_heavy():
     script = "import sys, pysimt_sac; dir(pysimt_sac); assert not {'torch', 'numpy', 'sacrebleu'} & set(sys.modules)\n"
     script += "pysimt_sac.bleu(['a'], ['a']); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_what_it_offers_is_there_and_nothing_else():
+def test_all_public_names_exist_and_others_do_not():
     for name in pysimt_sac.__all__:
         assert getattr(pysimt_sac, name).__doc__
         assert name in dir(pysimt_sac)
@@ -35,7 +35,7 @@ def test_what_it_offers_is_there_and_nothing_else():
         _ = pysimt_sac.tarin
 
 
-def test_it_is_typed():
+def test_the_package_is_typed():
     """mypy checks the package itself; programs that use it see its types if it says so."""
     assert (Path(pysimt_sac.__file__).parent / "py.typed").is_file()
     for function in (pysimt_sac.load, pysimt_sac.train, pysimt_sac.bleu, pysimt_sac.compare, pysimt_sac.lexical):
@@ -66,7 +66,7 @@ def test_plain_text_is_translated_in_its_order_and_empty_stays_empty(model):
     assert model.translate([]) == []
 
 
-def test_the_best_of_several(model, plain_corpus, pysimt, tmp_path):
+def test_n_best_translations_are_those_of_the_command_line(model, plain_corpus, pysimt, tmp_path):
     found = model.translate(["", *SENTENCES["en"]], beam=4, n_best=3, max_len=30)
     assert [len(one) for one in found] == [0, 3, 3, 3, 3, 3]
     assert [one[0].text for one in found[1:]] == model.translate(SENTENCES["en"], beam=4, max_len=30)
@@ -189,7 +189,7 @@ def test_training_is_that_of_the_command_line(toy, pysimt):
         pysimt_sac.train(toy.config, suffix="api", quiet=True, train={"seed": 8}, **{"model.emb_dim": 9})
 
 
-def test_curves_are_what_callbacks_were_told(toy):
+def test_callbacks_receive_every_point_of_the_curves(toy):
     told = []
     run = pysimt_sac.train(toy.config, quiet=True, callbacks=[lambda *point: told.append(point)])
     assert {"train_LOSS", "lr", "val_BLEU", "val_LOSS"} <= set(run.curves)
@@ -199,7 +199,7 @@ def test_curves_are_what_callbacks_were_told(toy):
     assert all(math.isfinite(value) for _, value in run.curves["train_LOSS"])
 
 
-def test_a_callback_can_stop_a_run_and_the_same_call_goes_on(toy):
+def test_a_callback_can_stop_a_run_and_the_same_call_resumes_it(toy):
     whole = pysimt_sac.train(toy.config, suffix="whole", quiet=True)
     stopped = pysimt_sac.train(
         toy.config, suffix="parts", quiet=True, callbacks=[lambda name, value, update: update >= 4]

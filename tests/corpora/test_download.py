@@ -49,7 +49,7 @@ def test_a_wrong_checksum_is_refused(server, refused, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_network_one_line_says_so(monkeypatch, prepare, tmp_path):
+def test_without_a_network_one_line_explains_it(monkeypatch, prepare, tmp_path):
     def urlopen(address, timeout):
         raise urllib.error.URLError("Name or service not known")
 

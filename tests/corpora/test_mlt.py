@@ -48,7 +48,7 @@ def rows(path):
         return [tuple(row.values()) for row in csv.DictReader(stream, delimiter="\t")]
 
 
-def test_later_rows_are_found_by_their_sentences(mlt, corpus, prepare, tmp_path):
+def test_later_rows_are_aligned_by_their_sentences(mlt, corpus, prepare, tmp_path):
     status, output, progress = prepare("mlt", "--raw", mlt, "--corpus", corpus, "--out", tmp_path / "out")
     assert status == 0
     assert rows(tmp_path / "out/en-de/test_2016_flickr.mlt.tsv") == [
@@ -64,7 +64,7 @@ def test_later_rows_are_found_by_their_sentences(mlt, corpus, prepare, tmp_path)
     assert lost == ("ende_test2016.txt", "4", "source sentence not in test_2016_flickr", LATER[3])
 
 
-def test_full_rows_are_found_by_their_lines_and_only_training_counts(mlt, corpus, prepare, tmp_path):
+def test_full_rows_are_aligned_by_line_and_only_training_counts(mlt, corpus, prepare, tmp_path):
     arguments = ("--raw", mlt, "--corpus", corpus / "en-de", "--out", tmp_path / "out", "--list", "full")
     status, output, progress = prepare("mlt", *arguments)
     assert status == 0
@@ -93,7 +93,7 @@ def test_a_second_run_is_identical_and_the_other_list_refused(mlt, corpus, prepa
         ("test_sets/ende_test2016.txt", "a | b", "line 5 has 2 fields instead of 5"),
     ],
 )
-def test_broken_lists_are_named(mlt, corpus, refused, tmp_path, name, line, message):
+def test_malformed_lists_are_refused(mlt, corpus, refused, tmp_path, name, line, message):
     with open(mlt / name, "a", encoding="utf-8") as stream:
         stream.write(f"{line}\n")
     refused(message, "mlt", "--raw", mlt, "--corpus", corpus, "--out", tmp_path / "o")
@@ -107,7 +107,7 @@ def test_a_corpus_of_another_length_is_refused_by_line_numbers(mlt, corpus, refu
     refused("test_2016_flickr has 1 lines instead of 1,000", "mlt", *words)
 
 
-def test_without_a_prepared_corpus_one_is_asked_for(mlt, refused, tmp_path):
+def test_a_folder_without_a_prepared_corpus_is_refused(mlt, refused, tmp_path):
     refused("no prepared Multi30K corpus here", "mlt", "--raw", mlt, "--corpus", tmp_path, "--out", tmp_path / "o")
 
 

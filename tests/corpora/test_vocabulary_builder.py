@@ -34,7 +34,7 @@ def test_the_file_is_what_pysimt_reads():
         ((3, 9), "train.lc.norm.tok-min3-max9tokens.vocab.en"),
     ],
 )
-def test_names_are_pysimts(limits, name):
+def test_vocabularies_are_named_as_by_pysimt(limits, name):
     assert vocabulary_path(Path("out"), Path("in/train.lc.norm.tok.en"), *limits) == Path("out") / name
     assert vocabulary_path(Path("out"), Path("in/train.lc.norm.tok.en.gz"), *limits) == Path("out") / name
 
