@@ -12,7 +12,7 @@ from pysimt_sac.core.options import read_section
 from pysimt_sac.core.sections import SearchOptions
 from pysimt_sac.hosts.engine.checkpoint import Checkpoint
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, check_length
-from pysimt_sac.hosts.engine.decoding.scoring import score_corpus
+from pysimt_sac.hosts.engine.decoding.scoring import log_probabilities
 from pysimt_sac.hosts.engine.decoding.search import Hypothesis
 from pysimt_sac.hosts.engine.decoding.translation import Translator, load_best, load_model, plain_text_of
 from pysimt_sac.hosts.engine.device import choose_device
@@ -127,7 +127,7 @@ class Model:
             model.tl: Text(targets, model.trg_vocab, is_target=True),
         }
         with out_of_memory_as_user_error(f"batches of {batch_size} sentences", "lower batch_size"):
-            return score_corpus(model, ParallelCorpus(sides, batch_size), self.device)
+            return log_probabilities(model, ParallelCorpus(sides, batch_size), self.device)
 
 
 def check_texts(texts: Sequence[str], name: str) -> None:
