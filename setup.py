@@ -28,7 +28,7 @@ setup(
     packages=[*find_packages(include=["pysimt_sac", "pysimt_sac.*"]), "pysimt_sac.experiments"],
     package_dir={"pysimt_sac.experiments": "experiments"},
     package_data={
-        "pysimt_sac": ["py.typed", "reproduce/*.json", "evaluation/report/assets/*"],
+        "pysimt_sac": ["py.typed", "corpora/*.toml", "reproduce/*.json", "evaluation/report/assets/*"],
         "pysimt_sac.experiments": ["*.conf", "reproduce/*.toml"],
     },
     install_requires=[

@@ -20,6 +20,7 @@ PAGES = {
     "Get started": ("readme", "tutorial", "api", "reference"),
     "Train": ("options", "algorithms", "extending", "completion", "resuming", "distributed", "pysimt"),
     "Data and evaluation": (
+        "own-corpus",
         "corpora",
         "analyses",
         "reproduce",

@@ -4,12 +4,14 @@ The task is to say a sentence of twelve words backwards, in capitals.
 """
 
 import importlib.util
+import io
 import os
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,6 +78,12 @@ class Toy:
         """Where a run of the configuration goes; it is not there before."""
         return self.folder / "runs" / "toy"
 
+    @property
+    def final_checkpoint(self) -> Path:
+        """The last checkpoint of a run of the configuration."""
+        (path,) = self.run_folder.glob("*-final.ckpt")
+        return path
+
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Toy:
@@ -84,11 +92,44 @@ def toy(tmp_path: Path) -> Toy:
 
 
 @pytest.fixture(scope="session")
+def trained_toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    """A toy with a checkpoint after one epoch, shared: tests leave both as they are."""
+    from pysimt_sac.cli import main
+
+    toy = make_toy(tmp_path_factory.mktemp("trained") / "toy")
+    assert main(["train", "-C", str(toy.config), "train.max_epochs:1", "train.eval_freq:-1"]) == 0
+    return toy
+
+
+@pytest.fixture(scope="session")
 def plain_corpus(tmp_path_factory: pytest.TempPathFactory) -> "PlainCorpus":
     """A prepared corpus and a model trained on it, shared: tests leave them as they are."""
     from tests.plain_corpus import make_plain_corpus
 
     return make_plain_corpus(tmp_path_factory.mktemp("plain") / "corpus")
+
+
+@pytest.fixture(scope="session")
+def sentencepiece_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small SentencePiece model of the plain corpus's sentences."""
+    package = pytest.importorskip("sentencepiece", reason="the extra `sentencepiece` is not installed")
+    from tests.plain_corpus import SENTENCES
+
+    folder = tmp_path_factory.mktemp("sentencepiece")
+    (folder / "text").write_text("\n".join(line.lower() for line in SENTENCES["en"] + SENTENCES["de"]))
+    package.SentencePieceTrainer.train(
+        input=str(folder / "text"), model_prefix=str(folder / "m"), vocab_size=60, model_type="bpe", minloglevel=2
+    )
+    return folder / "m.model"
+
+
+@pytest.fixture(scope="session")
+def research_data() -> Path:
+    """The folder with the paper, its data and a checkpoint, which lies beside the project on some machines."""
+    folder = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[2] / "shared")
+    if not (folder / "data").is_dir():
+        pytest.skip(f"no research data in {folder}: set PYSIMT_SAC_SHARED to their folder")
+    return folder
 
 
 def write_split(folder: Path, name: str, size: int, rng: random.Random) -> None:
@@ -154,5 +195,16 @@ def pysimt(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
         except SystemExit as stop:  # argparse's way to say no
             status = stop.code if isinstance(stop.code, int) else 1
         return Outcome(status, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def translate_stdin(pysimt: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """`pysimt translate ...` with these bytes as standard input."""
+
+    def run(content: bytes, *words: object) -> Outcome:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        return pysimt("translate", *words)
 
     return run

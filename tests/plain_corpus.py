@@ -4,8 +4,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pysimt_sac.cli import main, main_sac
-from tests.corpora.conftest import SENTENCES
 
+SENTENCES = {
+    "en": [
+        "A man in a T-shirt is sleeping.",
+        'Two women say "hello".',
+        "The dog's ball is red.",
+        "A boy, a girl and a dog.",
+        "People are sitting near a well-known bank.",
+    ],
+    "de": [
+        "Ein Mann in einem T-Shirt schläft.",
+        'Zwei Frauen sagen "Hallo".',
+        "Der Ball des Hundes ist rot.",
+        "Ein Junge, ein Mädchen und ein Hund.",
+        "Menschen sitzen bei einer bekannten Bank.",
+    ],
+    "fr": [
+        "Un homme en t-shirt dort.",
+        'Deux femmes disent "bonjour".',
+        "La balle de l'homme est rouge.",
+        "Un garçon, une fille et un chien.",
+        "Des gens sont assis près d'une banque.",
+    ],
+}
 SIZES = {"train": 40, "val": 5, "test_2016_flickr": 5}
 CONFIG = """\
 [train]
@@ -59,11 +81,11 @@ class PlainCorpus:
         return found
 
 
-def write_raw(folder: Path, languages: tuple[str, ...] = ("en", "de")) -> Path:
-    """Multi30K as people download it, but small."""
+def write_raw(folder: Path, languages: tuple[str, ...] = ("en", "de"), more: tuple[str, ...] = ()) -> Path:
+    """Multi30K as people download it, but small. more: test sets besides the usual one."""
     folder.mkdir(parents=True)
     for language in languages:
-        for split, size in SIZES.items():
+        for split, size in {**SIZES, **dict.fromkeys(more, 3)}.items():
             lines = [SENTENCES[language][number % 5] for number in range(size)]
             (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return folder

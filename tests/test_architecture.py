@@ -13,7 +13,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # not know each other. Only the tools and the front doors know a host; `hosts.choice` chooses one without importing it.
 FLOORS = [
     ["core"],
-    ["network", "rewards"],
+    ["network", "rewards", "text"],
     ["rl"],
     ["models"],
     ["hosts.network_actor"],

@@ -8,22 +8,16 @@ import torch
 
 import pysimt_sac.models  # noqa: F401 - registers our models
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.options import LARGEST
-from pysimt_sac.core.sections import LARGEST_BEAM, USUAL_BEAM
-from pysimt_sac.corpora.plain_text import PlainText, plain_text_of
-from pysimt_sac.hosts.engine.checkpoint import Checkpoint, load_checkpoint
+from pysimt_sac.core.options import read_section
+from pysimt_sac.core.sections import SearchOptions
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, check_length
-from pysimt_sac.hosts.engine.decoding.scoring import score_corpus
+from pysimt_sac.hosts.engine.decoding.scoring import log_probabilities
 from pysimt_sac.hosts.engine.decoding.search import Hypothesis
-from pysimt_sac.hosts.engine.decoding.translation import (
-    LONGEST_TRANSLATION,
-    SearchOptions,
-    Translator,
-    checkpoint_to_use,
-    load_model,
-)
+from pysimt_sac.hosts.engine.decoding.translation import Translator, load_best, load_model, plain_text_of
 from pysimt_sac.hosts.engine.device import choose_device
 from pysimt_sac.hosts.engine.preparation import out_of_memory_as_user_error
+from pysimt_sac.text.plain_text import PlainText
 
 NO_TARGETS = "give one target for each source"
 
@@ -51,7 +45,7 @@ def load(path: str | Path, *, prepare: str | Path | None = None, device: str = "
     prepare plain text; device: auto, cpu, gpu or cuda:N.
     """
     chosen = choose_device(device)
-    checkpoint = load_checkpoint(checkpoint_to_use(path))
+    checkpoint = load_best(path)
     plain = plain_text_of(checkpoint, Path(prepare)) if prepare else None
     return Model(checkpoint, load_model(checkpoint, chosen), chosen, plain)
 
@@ -79,7 +73,7 @@ class Model:
     def translate(
         self,
         texts: Sequence[str],
-        beam: int = 6,
+        beam: int = 1,
         n_best: Literal[1] = 1,
         raw: bool = True,
         **search: Unpack[SearchWords],
@@ -87,23 +81,24 @@ class Model:
 
     @overload
     def translate(
-        self, texts: Sequence[str], beam: int = 6, n_best: int = 1, raw: bool = True, **search: Unpack[SearchWords]
+        self, texts: Sequence[str], beam: int = 1, n_best: int = 1, raw: bool = True, **search: Unpack[SearchWords]
     ) -> list[str] | list[list[Translation]]: ...
 
     def translate(
-        self, texts: Sequence[str], beam: int = 6, n_best: int = 1, raw: bool = True, **search: Unpack[SearchWords]
+        self, texts: Sequence[str], beam: int = 1, n_best: int = 1, raw: bool = True, **search: Unpack[SearchWords]
     ) -> list[str] | list[list[Translation]]:
         """Translate sentences, in order; empty ones stay empty.
 
-        beam: hypotheses kept by beam search; 1 is greedy search. n_best: if above 1, return this many translations of
-        each sentence with their scores, best first. raw: plain text in and out; otherwise prepared text in, and out
-        the result of `eval_filters`. `max_len`, `batch_size`, `lp_alpha`, `suppress_unk`: as in `pysimt translate`.
+        beam: hypotheses kept by beam search; 1 is greedy search, the default of `pysimt translate`, too. n_best: if
+        above 1, return this many translations of each sentence with their scores, best first. raw: plain text in and
+        out; otherwise prepared text in, and out the result of `eval_filters`. `max_len`, `batch_size`, `lp_alpha`,
+        `suppress_unk`: as in `pysimt translate`.
         """
         check_texts(texts, "texts")
-        options = SearchOptions("bs" if beam > 1 else "gs", beam, n_best=n_best > 1, **search)
-        check_search(beam=beam, n_best=n_best, max_len=options.max_len, batch_size=options.batch_size)
-        if not 0 <= options.lp_alpha < LARGEST:
-            raise UserError(f"{options.lp_alpha} must be 0 or more, and within reason", "lp_alpha")
+        given = {"func": "bs" if beam > 1 else "gs", "beam_size": beam, "n_best": n_best > 1, **search}
+        options = read_section(SearchOptions, given, {"beam_size": "beam"})
+        if not 1 <= n_best <= beam:
+            raise UserError(f"{n_best} must be at least 1, and at most the beam size of {beam}", "n_best")
         translator = Translator(self.network, options, self.device, plain=self.plain if raw else None)
         found = translator.translate_lines(translator.prepare(list(texts)))
         if n_best == 1:
@@ -119,7 +114,7 @@ class Model:
         """
         check_texts(sources, "sources")
         check_texts(targets, "targets")
-        check_numbers(batch_size=batch_size)
+        read_section(SearchOptions, {"batch_size": batch_size}, {})
         if len(sources) != len(targets):
             raise UserError(f"{len(sources)} and {len(targets)}", "sources, targets", NO_TARGETS)
         if not sources:
@@ -132,7 +127,7 @@ class Model:
             model.tl: Text(targets, model.trg_vocab, is_target=True),
         }
         with out_of_memory_as_user_error(f"batches of {batch_size} sentences", "lower batch_size"):
-            return score_corpus(model, ParallelCorpus(sides, batch_size), self.device)
+            return log_probabilities(model, ParallelCorpus(sides, batch_size), self.device)
 
 
 def check_texts(texts: Sequence[str], name: str) -> None:
@@ -143,24 +138,6 @@ def check_texts(texts: Sequence[str], name: str) -> None:
         if not isinstance(text, str):
             raise UserError(f"number {number} is {text!r}, not a sentence", name)
         check_length(text, number, name)
-
-
-def check_numbers(**numbers: int) -> None:
-    """Refuse numbers that are out of range."""
-    for name, number in numbers.items():
-        if not 0 < number < LARGEST:
-            raise UserError(f"{number} must be more than 0, and within reason", name)
-
-
-def check_search(**numbers: int) -> None:
-    """Refuse settings of the search that are out of range."""
-    check_numbers(**numbers)
-    if numbers["beam"] > LARGEST_BEAM:
-        raise UserError(f"{numbers['beam']} must be at most {LARGEST_BEAM}", "beam", USUAL_BEAM)
-    if numbers["n_best"] > numbers["beam"]:
-        raise UserError(f"{numbers['n_best']} is more than the beam size of {numbers['beam']}", "n_best")
-    if numbers["max_len"] > LONGEST_TRANSLATION:
-        raise UserError(f"{numbers['max_len']} must be at most {LONGEST_TRANSLATION}", "max_len")
 
 
 def best_translations(translator: Translator, hypotheses: list[Hypothesis]) -> list[Translation]:

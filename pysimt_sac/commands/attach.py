@@ -20,14 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Attach the record."""
-    from pysimt_sac.corpora.plain_text import preparation_for
-    from pysimt_sac.hosts.engine.checkpoint import PREPARATION, load_checkpoint, save_checkpoint
-    from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
+    from pysimt_sac.hosts.engine.checkpoint import PREPARATION, save_checkpoint
+    from pysimt_sac.hosts.engine.decoding.translation import load_best, preparation_for
 
-    path = checkpoint_to_use(args.checkpoint)
-    checkpoint = load_checkpoint(path)
+    checkpoint = load_best(args.checkpoint)
     preparation = preparation_for(checkpoint, args.folder)
-    out = args.output or path.resolve()  # a run's best checkpoint is a link, and stays one
+    out = args.output or checkpoint.path.resolve()  # a run's best checkpoint is a link, and stays one
     history = {**checkpoint.history, PREPARATION: preparation.state()}
     save_checkpoint(dataclasses.replace(checkpoint, path=out, history=history))
     languages = f"{preparation.source.language} -> {preparation.target.language}"

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from pysimt_sac.commands.arguments import language_pair, natural, positive
@@ -14,9 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add a sub-command for each corpus."""
     corpora = parser.add_subparsers(dest="corpus", metavar="CORPUS", required=True)
     add_demo(corpora.add_parser("demo", help="generate the small English-German demo corpus"))
+    add_text(corpora.add_parser("text", help="your own parallel text, from raw files to a configuration"))
     add_multi30k(corpora.add_parser("multi30k", help="Multi30K, from a clone of multi30k/dataset or its raw files"))
     add_iwslt14(corpora.add_parser("iwslt14", help="IWSLT14, from the official archive or plain parallel files"))
     add_mlt(corpora.add_parser("mlt", help="MLT's ambiguous words, aligned with a prepared Multi30K"))
+    for subparser in corpora.choices.values():
+        subparser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,10 +39,15 @@ def log(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def add_common(parser: argparse.ArgumentParser, raw_help: str) -> None:
-    """Add input and output folder."""
-    parser.add_argument("--raw", type=Path, required=True, metavar="DIR", help=raw_help)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+def add_raw(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add the input folder."""
+    parser.add_argument("--raw", type=Path, required=True, metavar="DIR", help=help)
+
+
+def add_number(parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: object = positive) -> None:
+    """Add an option whose value is a whole number."""
+    help = f"{help} (default: %(default)s)"
+    parser.add_argument(name, type=kind, default=default, metavar="N", help=help)  # type: ignore[arg-type]
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +61,6 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
     from pysimt_sac.corpora.demo import DEFAULT_SEED
 
     parser.description = "Generate English captions with German translations and ambiguous words."
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
     parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="random seed (default: %(default)s)")
     parser.set_defaults(run_corpus=run_demo)
 
@@ -64,13 +72,57 @@ def run_demo(args: argparse.Namespace) -> None:
     print_summary(args.out, demo.prepare(args.out, args.seed))
 
 
+def add_text(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `prepare text`."""
+    parser.description = (
+        "Clean, normalise and tokenise parallel text, one sentence per line, learn subword units on both sides and "
+        "apply them. Writes OUT/PAIR with all splits, vocabularies, references for scoring (.dehyph), and mle.conf, "
+        "a configuration to start from."
+    )
+    add = partial(parser.add_argument, nargs=2, type=Path, metavar=("SOURCE", "TARGET"), required=True)
+    add("--train", help="training text, such as train.en train.de")
+    add("--valid", help="validation text")
+    add("--test", help="test set; may be repeated", action="append")
+    parser.add_argument("--pair", type=language_pair, help="languages, source first (default: the endings of --train)")
+    parser.add_argument("--lowercase", action="store_true", help="lowercase all text")
+    parser.add_argument("--split-hyphens", action="store_true", help="split words at hyphens")
+    parser.add_argument(
+        "--subwords", choices=("bpe", "sentencepiece"), default="bpe", help="units to learn (default: %(default)s)"
+    )
+    add_number(parser, "--units", 8000, "subword units to learn, characters included")
+    parser.add_argument(
+        "--sides", choices=("target", "both", "none"), default="both", help="sides to segment (default: %(default)s)"
+    )
+    add_number(parser, "--max-words", 100, "leave out longer training sentences")
+    add_jobs(parser)
+    parser.set_defaults(run_corpus=run_text)
+
+
+def run_text(args: argparse.Namespace) -> None:
+    """Prepare text of one's own."""
+    from pysimt_sac.corpora import own_text
+
+    pair = args.pair or own_text.language_pair_of(args.train)
+    settings = own_text.TextSettings(
+        split_hyphens=args.split_hyphens,
+        bpe_units=args.units,
+        bpe_sides=args.sides,
+        subwords=args.subwords,
+        lowercase=args.lowercase,
+        max_words=args.max_words,
+    )
+    splits = {"train": args.train, "val": args.valid, **own_text.named_tests(args.test)}
+    print_summary(args.out / pair, own_text.prepare(splits, args.out, pair, settings, args.jobs, log))
+    print(f"next: pysimt train --check -C {args.out / pair / own_text.CONFIG_NAME}")
+
+
 def add_multi30k(parser: argparse.ArgumentParser) -> None:
     """Add the options of `prepare multi30k`; the defaults are the paper's."""
     parser.description = (
         "Lowercase, normalise and tokenise Multi30K, split hyphens, learn BPE on both sides and apply it to the target "
         "side. Writes OUT/en-de/SPLIT.lc.norm.tok[.bpe].LANG, vocabularies, and references for scoring (.dehyph)."
     )
-    add_common(parser, "folder of SPLIT.LANG[.gz], or a clone of multi30k/dataset")
+    add_raw(parser, "folder of SPLIT.LANG[.gz], or a clone of multi30k/dataset")
     parser.add_argument(
         "--pair",
         type=language_pair,
@@ -81,28 +133,16 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--download", action="store_true", help="download raw files that are missing in --raw")
     parser.add_argument("--no-split-hyphens", action="store_true", help="do not split words at hyphens")
     bpe = parser.add_argument_group("byte-pair encoding")
-    learnt_or_given = bpe.add_mutually_exclusive_group()
-    learnt_or_given.add_argument(
-        "--bpe-merges",
-        type=positive,
-        default=10000,
-        metavar="N",
-        help="BPE units to learn, characters included, as in the paper (default: %(default)s)",
-    )
-    bpe.add_argument(
-        "--bpe-threshold",
-        type=natural,
-        default=2,
-        metavar="N",
-        help="split units with a lower training frequency (default: %(default)s)",
-    )
+    learned_or_given = bpe.add_mutually_exclusive_group()
+    add_number(learned_or_given, "--bpe-merges", 10000, "BPE units to learn, characters included, as in the paper")
+    add_number(bpe, "--bpe-threshold", 2, "split units with a lower training frequency", natural)
     bpe.add_argument(
         "--bpe-sides",
         choices=("target", "both", "none"),
         default="target",
         help="sides to segment with BPE (default: %(default)s)",
     )
-    learnt_or_given.add_argument(
+    learned_or_given.add_argument(
         "--codes",
         type=Path,
         metavar="FILE",
@@ -123,19 +163,15 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
 def run_multi30k(args: argparse.Namespace) -> None:
     """Prepare one folder per language pair."""
     from pysimt_sac.corpora import download, multi30k
+    from pysimt_sac.corpora.language_pairs import PairSettings
 
     if args.download:
         pairs = args.pair or multi30k.PAPER_PAIRS
         folder = multi30k.raw_folder(args.raw) if args.raw.exists() else args.raw
         download.download_multi30k(folder, {language for pair in pairs for language in pair.split("-")}, log)
-    settings = multi30k.Multi30kSettings(
-        split_hyphens=not args.no_split_hyphens,
-        bpe_units=args.bpe_merges,
-        bpe_threshold=args.bpe_threshold,
-        bpe_sides=args.bpe_sides,
-        codes=args.codes,
-        codes_vocabularies=tuple(args.codes_vocab),
-    )
+    codes_vocabularies = tuple(args.codes_vocab)
+    bpe = (args.bpe_merges, args.bpe_threshold, args.bpe_sides, args.codes, codes_vocabularies)
+    settings = PairSettings(not args.no_split_hyphens, *bpe)
     for pair, statistics in multi30k.prepare(args.raw, args.out, args.pair, settings, args.jobs, log).items():
         print_summary(args.out / pair, statistics)
 
@@ -144,26 +180,13 @@ def add_iwslt14(parser: argparse.ArgumentParser) -> None:
     """Add the options of `prepare iwslt14`; the defaults are MIXER's."""
     parser.description = (
         "Tokenise and lowercase IWSLT14. Leave out training and validation pairs that are too long, or with a length "
-        "ratio above 1.5. "
-        "Every 23rd remaining pair is used for validation, unless there is a validation set. Writes "
+        "ratio above 1.5. Every 23rd remaining pair is used for validation, unless there is a validation set. Writes "
         "OUT/de-en/SPLIT.tok.lc.LANG and train.tok.lc-min3.vocab.LANG."
     )
-    add_common(parser, "de-en.tgz, the folder it unpacks to, or a folder of train, val and test.LANG[.gz]")
+    add_raw(parser, "de-en.tgz, the folder it unpacks to, or a folder of train, val and test.LANG[.gz]")
     parser.add_argument("--pair", type=language_pair, default="de-en", help="source first (default: %(default)s)")
-    parser.add_argument(
-        "--max-words",
-        type=positive,
-        default=50,
-        metavar="N",
-        help="maximum sentence length (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--min-freq",
-        type=positive,
-        default=3,
-        metavar="N",
-        help="minimum word frequency (default: %(default)s)",
-    )
+    add_number(parser, "--max-words", 50, "maximum sentence length")
+    add_number(parser, "--min-freq", 3, "minimum word frequency")
     add_jobs(parser)
     parser.set_defaults(run_corpus=run_iwslt14)
 
@@ -182,7 +205,7 @@ def add_mlt(parser: argparse.ArgumentParser) -> None:
         "Align MLT's ambiguous words with a prepared Multi30K. Writes OUT/en-de/SPLIT.mlt.tsv: word, correct "
         "translations, candidates with their counts in training, line (from 0), and whether the case is rare."
     )
-    add_common(parser, "folder of ENDE_MLTD_full.txt and test_sets/ende_test2016.txt and so on")
+    add_raw(parser, "folder of ENDE_MLTD_full.txt and test_sets/ende_test2016.txt and so on")
     parser.add_argument("--corpus", type=Path, required=True, metavar="DIR", help="output folder of `prepare multi30k`")
     parser.add_argument(
         "--list",
@@ -197,12 +220,12 @@ def run_mlt(args: argparse.Namespace) -> None:
     """Align MLT, and list rows that cannot be aligned."""
     from pysimt_sac.corpora import mlt
 
-    outcome = mlt.prepare(args.raw, args.corpus, args.out, args.list, log)
+    lists, not_aligned = mlt.prepare(args.raw, args.corpus, args.out, args.list, log)
     print("pair   test set           rows  aligned   rare")
-    for row in outcome.lists:
+    for row in lists:
         share = f"{100 * row.rare / row.aligned:.1f}%" if row.aligned else "-"
         print(f"{row.pair:5}  {row.split:16}  {row.rows:5,}  {row.aligned:7,}  {row.rare:5,} ({share})")
-    for unaligned in outcome.not_aligned:
+    for unaligned in not_aligned:
         log(f"not aligned: {unaligned.file}, row {unaligned.row}: {unaligned.reason}: {unaligned.text}")
-    print(f"{len(outcome.not_aligned)} rows not aligned (listed in {mlt.NOT_ALIGNED})")
+    print(f"{len(not_aligned)} rows not aligned (listed in {mlt.NOT_ALIGNED})")
     print(f"written to {args.out}")

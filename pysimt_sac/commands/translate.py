@@ -3,17 +3,29 @@
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import read_lines, write_lines
-from pysimt_sac.core.sections import LARGEST_BEAM, USUAL_BEAM
+from pysimt_sac.core.options import read_section
+from pysimt_sac.core.sections import SearchOptions
 
 if TYPE_CHECKING:
-    from pysimt_sac.hosts.engine.decoding.translation import SearchOptions, Translator
+    from pysimt_sac.hosts.engine.decoding.translation import Translator
 
-LARGEST = 2**62
+# The options of the search, as pysimt calls them.
+SHORT = {
+    "func": "-f",
+    "beam_size": "-k",
+    "lp_alpha": "-a",
+    "suppress_unk": "-u",
+    "n_best": "-N",
+    "max_len": "-m",
+    "batch_size": "-b",
+}
+CALLED = {field.name: SHORT.get(field.name, f"--{field.name.replace('_', '-')}") for field in fields(SearchOptions)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,21 +60,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="PREFIX", help="prefix of the output files; a folder (out/) adds the run's name to it"
     )
-    parser.add_argument(
-        "-f",
-        "--func",
-        default="gs",
-        choices=["gs", "bs", "sample", "bs-pysimt"],
-        help="greedy search, beam search or sampling; bs-pysimt: the beam search of pysimt itself (default: gs)",
-    )
-    parser.add_argument("-k", "--beam-size", type=int, default=6, help="hypotheses kept by beam search (default: 6)")
-    parser.add_argument(
-        "-a", "--lp-alpha", type=float, default=0.0, help="length penalty of beam search; 0 divides by the length"
-    )
-    parser.add_argument("-u", "--suppress-unk", action="store_true", help="never produce <unk>")
-    parser.add_argument("-N", "--n-best", action="store_true", help="write all hypotheses of beam search, with scores")
-    parser.add_argument("-m", "--max-len", type=int, default=100, help="longest translation (default: 100)")
-    parser.add_argument("-b", "--batch-size", type=int, default=16, help="sentences translated at once (default: 16)")
+    for field in fields(SearchOptions):
+        words = [SHORT[field.name]] if field.name in SHORT else []
+        words.append(f"--{field.name.replace('_', '-')}")
+        if isinstance(field.default, bool):
+            parser.add_argument(*words, action="store_true", help=field.metadata["help"])
+        else:
+            help = f"{field.metadata['help']} (default: {field.default})"
+            choices, kind = field.metadata["choices"], type(field.default)
+            parser.add_argument(*words, type=kind, default=field.default, choices=choices, help=help)
+    parser.add_argument("-r", "--stochastic", action="store_true", help="sampling: a different result every time")
     parser.add_argument(
         "-n", "--disable-filters", action="store_true", help="do not apply the configuration's eval_filters"
     )
@@ -77,54 +84,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d", "--device-id", default="auto", metavar="DEVICE", help="auto, cpu, gpu or cuda:N (default: auto)"
     )
-    parser.add_argument("-r", "--stochastic", action="store_true", help="sampling: a different result every time")
-    parser.add_argument("--temperature", type=float, default=1.0, help="sampling: below 1 sharpens, above 1 flattens")
-    parser.add_argument("--top-k", type=int, default=0, help="sampling: only from the K likeliest words; 0: all")
-    parser.add_argument("--seed", type=int, default=1234, help="sampling: random seed (default: 1234)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Translate on the host that is installed."""
-    from pysimt_sac.core.distributed import world
-
-    with world.joined():
-        return translate(args)
-
-
-def translate(args: argparse.Namespace) -> int:
-    """Translate, as one of several ranks or as the only process."""
+    """Translate on the host that is installed, as one of several ranks or as the only process."""
     from pysimt_sac.core.distributed import check_single_process, world
     from pysimt_sac.hosts import choice
-    from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
 
-    check_arguments(args)
-    if not args.splits and world.size > 1:
-        raise UserError("cannot be divided among processes", "standard input", "translate files, with -s or -S")
-    if args.output and args.output.endswith("/"):
-        args.output += name_of_system(args.model)
-    args.named, args.model = args.model, str(checkpoint_to_use(args.model, args.last))
-    if choice.name() == "pysimt":
-        check_single_process()
-        return translate_in_pysimt(args)
-    return translate_embedded(args)
+    with world.joined():
+        check_arguments(args)
+        if not args.splits and world.size > 1:
+            raise UserError("cannot be divided among processes", "standard input", "translate files, with -s or -S")
+        if args.output and args.output.endswith("/"):
+            args.output += name_of_system(args.model)
+        search = search_options(args)
+        if choice.name() == "pysimt":
+            check_single_process()
+            return translate_in_pysimt(args, search)
+        return translate_embedded(args, search)
 
 
 def check_arguments(args: argparse.Namespace) -> None:
-    """Refuse values and combinations that make no sense."""
-    from pysimt_sac.hosts.engine.decoding.translation import LONGEST_TRANSLATION
-
-    positive = {"-k": args.beam_size, "-m": args.max_len, "-b": args.batch_size, "--temperature": args.temperature}
-    not_negative = {"-a": args.lp_alpha, "--top-k": args.top_k, "--seed": args.seed}
-    for name, value in positive.items():
-        if not 0 < value < LARGEST:
-            raise UserError(f"{value} must be more than 0, and within reason", name)
-    for name, value in not_negative.items():
-        if not 0 <= value < LARGEST:
-            raise UserError(f"{value} must be 0 or more, and within reason", name)
-    if args.max_len > LONGEST_TRANSLATION:
-        raise UserError(f"{args.max_len} must be at most {LONGEST_TRANSLATION}", "-m")
-    if args.beam_size > LARGEST_BEAM:
-        raise UserError(f"{args.beam_size} must be at most {LARGEST_BEAM}", "-k", USUAL_BEAM)
+    """Refuse combinations that make no sense."""
     if args.n_best and args.func != "bs":
         raise UserError("n-best lists come from beam search", "-N", "add -f bs")
     if args.n_best and not args.splits:
@@ -145,6 +126,9 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError(f"{args.splits!r} is not a list of splits", "-s", "e.g. -s val,test")
     if args.splits and not args.output:
         raise UserError("missing", "-o PREFIX", "give the prefix of the output files")
+    if args.output and not args.splits:
+        hint = "write > FILE instead, or name a file with -s NAME -S src:FILE"
+        raise UserError("standard input is translated to standard output, not to files", "-o", hint)
 
 
 def name_of_system(named: str) -> str:
@@ -156,16 +140,15 @@ def name_of_system(named: str) -> str:
     return path.parent.name if is_in_run else path.name.removesuffix(".ckpt")
 
 
-def search_options(args: argparse.Namespace) -> "SearchOptions":
+def search_options(args: argparse.Namespace) -> SearchOptions:
     """Return the options of the search."""
     import secrets
 
     from pysimt_sac.core.distributed import world
-    from pysimt_sac.hosts.engine.decoding.translation import SearchOptions
 
-    names = ("func", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size", "temperature", "top_k")
-    seed = world.broadcast_from_main(lambda: secrets.randbelow(2**31)) if args.stochastic else args.seed
-    return SearchOptions(seed=seed, **{name: getattr(args, name) for name in names})
+    if args.stochastic:
+        args.seed = world.broadcast_from_main(lambda: secrets.randbelow(2**31))
+    return read_section(SearchOptions, vars(args), CALLED)
 
 
 def warn(message: str) -> None:
@@ -176,53 +159,37 @@ def warn(message: str) -> None:
         print(message, file=sys.stderr, flush=True)
 
 
-def translate_standard_input(translator: "Translator") -> int:
-    """Translate each line as it arrives."""
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    translator.translate_stream(sys.stdin.buffer, lambda line: print(line, flush=True), warn)
-    return 0
-
-
-def source_file(args: argparse.Namespace, side: str) -> Path:
-    """Return the file that `-S` names."""
-    named, _, path = args.source.partition(":")
-    if named != side or not path:
-        raise UserError(f"{args.source!r} is not of the form {side}:FILE", "-S")
-    return Path(path)
-
-
 def translate_other_text(args: argparse.Namespace, translator: "Translator", log: Callable[[str], None]) -> int:
-    """Translate standard input, or the file that `-S` names."""
+    """Translate standard input, each line as it arrives, or the file that `-S` names."""
     if not args.splits:
-        return translate_standard_input(translator)
-    source = source_file(args, str(translator.model.sl))
-    for path in translator.translate_file(source, args.splits.strip(), args.output, warn):
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+        translator.translate_stream(sys.stdin.buffer, lambda line: print(line, flush=True), warn)
+        return 0
+    side, _, source = args.source.partition(":")
+    if side != translator.model.sl or not source:
+        raise UserError(f"{args.source!r} is not of the form {translator.model.sl}:FILE", "-S")
+    for path in translator.translate_files({args.splits.strip(): Path(source)}, args.output, warn):
         log(f"Wrote {path}")
     return 0
 
 
-def translate_in_pysimt(args: argparse.Namespace) -> int:
-    """Translate with pysimt's model: splits in its own translator, standard input in the engine's."""
+def translate_in_pysimt(args: argparse.Namespace, search: SearchOptions) -> int:
+    """Translate with pysimt's model: splits in its own translator, other text in the engine's."""
+    from pysimt_sac.hosts.engine.decoding.translation import Translator, load_best, plain_text_of
     from pysimt_sac.hosts.pysimt.device import reserve_device
 
+    checkpoint = load_best(args.model, args.last)
+    args.model = str(checkpoint.path)
+    plain = plain_text_of(checkpoint, args.prepare) if args.raw else None
     manager = reserve_device(args.device_id)
-    from pysimt_sac.hosts.engine.decoding.translation import Translator
     from pysimt_sac.hosts.pysimt.host import load_translator
     from pysimt_sac.hosts.pysimt.stepper import SearchablePysimtModel
 
-    search = search_options(args)
-    if args.raw:
-        from pysimt_sac.corpora.plain_text import plain_text_of
-        from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-
-        plain = plain_text_of(load_checkpoint(args.model), args.prepare)
+    if plain or not args.splits:
         theirs = load_translator(argparse.Namespace(**{**vars(args), "splits": None, "source": None}), search)
-        translator = Translator(SearchablePysimtModel(theirs.model), search, manager.dev, plain=plain)
-        return translate_other_text(args, translator, warn)
-    theirs = load_translator(args, search)
-    if not args.splits:
         model = SearchablePysimtModel(theirs.model)
-        return translate_standard_input(Translator(model, search, manager.dev, not args.disable_filters))
+        return translate_other_text(args, Translator(model, search, manager.dev, not args.disable_filters, plain), warn)
+    theirs = load_translator(args, search)
     theirs()
     if theirs.filter is None:  # pysimt then writes only the raw translations
         kind = f"beam{args.beam_size}" if args.func == "bs-pysimt" else search.suffix
@@ -232,29 +199,34 @@ def translate_in_pysimt(args: argparse.Namespace) -> int:
     return 0
 
 
-def translate_embedded(args: argparse.Namespace) -> int:
+def translate_embedded(args: argparse.Namespace, search: SearchOptions) -> int:
     """Translate in the embedded engine."""
     if args.func == "bs-pysimt":
         hint = "use -f bs, or install pysimt and set PYSIMT_SAC_HOST=pysimt"
         raise UserError("this search is pysimt's own", "-f bs-pysimt", hint)
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.core.distributed import world
-    from pysimt_sac.corpora.plain_text import plain_text_of
-    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, remark_on
-    from pysimt_sac.hosts.engine.decoding.translation import Translator, load_model, moved_files
+    from pysimt_sac.hosts.engine.checkpoint import remark_on
+    from pysimt_sac.hosts.engine.decoding.translation import (
+        Translator,
+        load_best,
+        load_model,
+        moved_files,
+        plain_text_of,
+    )
     from pysimt_sac.hosts.engine.device import choose_device
     from pysimt_sac.hosts.engine.training.console import NORMAL, SILENT, log_to_console, logger
 
     log_to_console(NORMAL if world.is_main else SILENT)
     device = choose_device(args.device_id)
-    checkpoint = load_checkpoint(args.model)
-    if args.model != args.named:
+    checkpoint = load_best(args.model, args.last)
+    if str(checkpoint.path) != args.model:
         remark = remark_on(checkpoint)
-        logger.info(f"Translating with {args.model}{f': {remark}' if remark else ''}")
+        logger.info(f"Translating with {checkpoint.path}{f': {remark}' if remark else ''}")
     plain = plain_text_of(checkpoint, args.prepare) if args.raw else None
     moved = moved_files(checkpoint, args.data) if args.data else []
     model = load_model(checkpoint, device, [*moved, *args.override])
-    translator = Translator(model, search_options(args), device, not args.disable_filters, plain)
+    translator = Translator(model, search, device, not args.disable_filters, plain)
     if args.source or not args.splits:
         return translate_other_text(args, translator, logger.info)
     splits = [split.strip() for split in args.splits.split(",")]

@@ -6,6 +6,7 @@ Every file that this package writes goes through `atomic_write` or `atomic_folde
 import contextlib
 import errno
 import gzip
+import json
 import os
 import shlex
 import shutil
@@ -18,6 +19,7 @@ from typing import IO, Any
 from pysimt_sac.core.errors import UserError
 
 BOM = "\ufeff"
+LONGEST_LINE = 1 << 26  # bytes: what is longer is no text, but would fill the memory, from a small .gz file too
 Decode = Callable[[bytes, int, object, str], str]  # takes a line, its number, the subject of errors and the file's name
 
 
@@ -100,12 +102,22 @@ def stream_lines(path: Path, what: str = "text file", decode: Decode | None = No
     require_file(path, what)
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
-            for number, raw in enumerate(stream, start=1):
+            for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
+                if len(raw) > LONGEST_LINE:
+                    raise UserError(f"line {number} is longer than {LONGEST_LINE >> 20} MB", path, "is it text?")
                 yield decode(raw.removesuffix(b"\n"), number, path, path.name)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError("broken gzip file", path, "fetch or compress it again") from error
     except OSError as error:
         raise UserError(f"cannot be read: {why(error)}", path) from error
+
+
+def read_json(path: Path, what: str, hint: str, **options: Any) -> Any:
+    """Return the content of a JSON file. what: a name for it in errors; options: those of `json.loads`."""
+    try:
+        return json.loads("\n".join(read_lines(path, what)), **options)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"is not JSON: {error}", path, hint) from error
 
 
 def decode_line(raw: bytes, number: int, where: object, name: str) -> str:

@@ -67,13 +67,16 @@ def names(cls: type) -> set[str]:
     return {field.name for field in dataclasses.fields(cls)}
 
 
-def read_section(cls: type[T], values: Mapping[str, Any], where: str) -> T:
-    """Check `values` against the declarations of `cls`; keys that `cls` does not declare are ignored."""
+def read_section(cls: type[T], values: Mapping[str, Any], where: str | Mapping[str, str]) -> T:
+    """Check `values` against the declarations of `cls`; keys that `cls` does not declare are ignored.
+
+    where: the name of the section in errors, or the names of single options where they are not the keys.
+    """
     hints = typing.get_type_hints(cls)
     read = {}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         if field.name in values:
-            place = f"{where} {field.name}"
+            place = f"{where} {field.name}" if isinstance(where, str) else where.get(field.name, field.name)
             value = convert(values[field.name], hints[field.name], field.metadata["choices"], place)
             check_range(value, field.metadata, place)
             read[field.name] = value

@@ -7,6 +7,7 @@ from pysimt_sac.core.options import option
 
 LARGEST_BEAM = 1000  # hypotheses; more cost time and memory without better translations
 USUAL_BEAM = "4 to 12 are usual"
+LONGEST_TRANSLATION = 100_000  # words; memory for them is allocated in advance
 ACTIVATIONS = ("linear", "tanh", "sigmoid", "relu", "gelu", "elu", "leaky_relu", "selu", "softplus", "softsign")
 
 
@@ -49,7 +50,7 @@ class TrainOptions:
         advice=USUAL_BEAM,
     )
     eval_batch_size: int = option(16, "sentences translated at once in validation", minimum=1, resume=True)
-    eval_max_len: int = option(100, "longest translation in validation", minimum=1, maximum=100_000)
+    eval_max_len: int = option(100, "longest translation in validation", minimum=1, maximum=LONGEST_TRANSLATION)
     patience: int = option(20, "stop after this many validations without gain", minimum=1, resume=True)
     save_best_metrics: bool = option(True, "keep the best checkpoint of each metric, not only of the first")
     checkpoint_freq: int = option(
@@ -169,3 +170,28 @@ class RecipeOptions:
         "sentences; a longer sentence is a batch of its own; 0: off",
         minimum=0,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchOptions:
+    """The settings of a search: options of `pysimt translate`, and of the Python API."""
+
+    func: str = option(
+        "gs",
+        "greedy search, beam search or sampling; bs-pysimt: the beam search of pysimt itself",
+        choices=("gs", "bs", "sample", "bs-pysimt"),
+    )
+    beam_size: int = option(6, "hypotheses kept by beam search", minimum=1, maximum=LARGEST_BEAM, advice=USUAL_BEAM)
+    lp_alpha: float = option(0.0, "length penalty of beam search; 0 divides by the length", minimum=0)
+    suppress_unk: bool = option(False, "never produce <unk>")
+    n_best: bool = option(False, "write all hypotheses of beam search, with scores")
+    max_len: int = option(100, "longest translation", minimum=1, maximum=LONGEST_TRANSLATION)
+    batch_size: int = option(16, "sentences translated at once", minimum=1)
+    temperature: float = option(1.0, "sampling: below 1 sharpens, above 1 flattens", above=0)
+    top_k: int = option(0, "sampling: only from the K likeliest words; 0: all", minimum=0)
+    seed: int = option(1234, "sampling: random seed", minimum=0)
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of output files for this search."""
+        return f"beam{self.beam_size}" if self.func == "bs" else self.func

@@ -1,15 +1,17 @@
 """Vocabularies in pysimt's JSON format: token -> "index count"."""
 
-import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import read_lines
+from pysimt_sac.core.files import read_json
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+# Spaces, what a terminal takes for the beginning of a command, and halves of surrogate pairs.
+NOT_IN_A_WORD = re.compile(r"[\s\x00-\x1f\x7f\x90\x9b\x9d\ud800-\udfff]")
 BUILD_HINT = "build it with: pysimt build-vocab FILE -o FOLDER"
 
 
@@ -33,10 +35,7 @@ class Vocabulary:
     def read(cls, path: str | Path, short_list: int = 0) -> "Vocabulary":
         """Read a vocabulary file, or only its first `short_list` entries."""
         path = Path(path).expanduser()
-        try:
-            pairs = json.loads("\n".join(read_lines(path, "vocabulary file")), object_pairs_hook=list)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"is not JSON: {error}", path, BUILD_HINT) from error
+        pairs = read_json(path, "vocabulary file", BUILD_HINT, object_pairs_hook=list)
         if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
             raise UserError("is not a JSON object of words", path, BUILD_HINT)
         entries = [parse_entry(token, value, path) for token, value in pairs]
@@ -106,15 +105,6 @@ def parse_entry(token: str, value: Any, path: Path) -> tuple[str, int, int]:
     return token, index, count
 
 
-def is_one_word(token: str) -> bool:
-    """Return whether a token can be part of a line of text without breaking it."""
-    try:
-        token.encode("utf-8")
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
-    return bool(token) and not set(token) & set("\n\r\0")
-
-
 def check_entries(entries: list[tuple[str, int, int]], path: Path) -> None:
     """Check that indices count from 0, words and indices are unique, and special tokens are in place."""
     tokens: dict[str, int] = {}
@@ -122,8 +112,8 @@ def check_entries(entries: list[tuple[str, int, int]], path: Path) -> None:
     for token, index, _ in entries:
         if token in tokens:
             raise UserError(f"{token!r} occurs twice", path, BUILD_HINT)
-        if not is_one_word(token):
-            raise UserError(f"{token!r} cannot be part of a line of text", path, BUILD_HINT)
+        if not token or NOT_IN_A_WORD.search(token):
+            raise UserError(f"{token!r} cannot be one word of a line of text", path, BUILD_HINT)
         if index in indices:
             raise UserError(f"{token!r} and {indices[index]!r} have the same index {index}", path, BUILD_HINT)
         tokens[token], indices[index] = index, token

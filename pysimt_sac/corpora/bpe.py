@@ -1,19 +1,15 @@
-"""Byte-pair encoding with subword-nmt: learn codes, and apply them with a vocabulary threshold.
-
-Codes are checked here because subword-nmt exits the program if they are invalid.
-"""
+"""Learn BPE codes with subword-nmt and count their units, or learn a SentencePiece model."""
 
 import contextlib
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import read_lines, stream_lines, write_lines
-from pysimt_sac.corpora.processes import in_chunks
+from pysimt_sac.core.files import atomic_write, stream_lines, write_lines
+from pysimt_sac.corpora.text_files import in_chunks
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent
+from pysimt_sac.text.subwords import Segmentation, make_segmenter, read_model, require_sentencepiece
 
 MIN_PAIR_FREQUENCY = 2
 
@@ -41,57 +37,21 @@ def learn_codes(texts: Sequence[Path], units: int, target: Path) -> None:
     write_lines(target, codes.getvalue().removesuffix("\n").split("\n"))
 
 
-def read_codes(path: Path) -> list[str]:
-    """Read and check codes."""
-    return check_codes(read_lines(path, "file of BPE codes"), path)
-
-
-def check_codes(lines: list[str], where: object) -> list[str]:
-    """Check codes: a version line, then a pair of units per line."""
-    for number, line in enumerate(lines, start=1):
-        if not (number == 1 and line.startswith("#version:")) and len(line.split(" ")) != 2:
-            raise UserError(f"line {number} is not a pair of units", where, "is it the output of learn-bpe?")
-    return lines
-
-
-def read_units(path: Path, threshold: int) -> set[str]:
-    """Return the units of a subword-nmt vocabulary with at least `threshold` occurrences."""
-    return frequent_units(stream_lines(path, "BPE vocabulary"), threshold, path)
-
-
-def frequent_units(lines: Iterable[str], threshold: int, where: object) -> set[str]:
-    """Return the units with at least `threshold` occurrences from lines of `unit count`."""
-    units = set()
-    for number, line in enumerate(lines, start=1):
-        unit, _, count = line.rpartition(" ")
-        if not unit or not count.isdecimal():
-            hint = "is it the output of subword-nmt's get-vocab?"
-            raise UserError(f"line {number} is not a unit and its count", where, hint)
-        if int(count) >= threshold:
-            units.add(unit)
-    return units
-
-
-class Segmenter:
-    """Segments tokenised lines; units below the vocabulary threshold are split further."""
-
-    def __init__(self, codes: list[str], units: set[str] | None = None) -> None:
-        from subword_nmt.apply_bpe import BPE
-
-        self.encoder: Any = BPE(io.StringIO("\n".join(codes) + "\n"), vocab=units)
-
-    @classmethod
-    def read(cls, codes: Path, vocabulary: Path | None = None, threshold: int = 0) -> "Segmenter":
-        """Read a segmenter from its files."""
-        return cls(read_codes(codes), read_units(vocabulary, threshold) if vocabulary and threshold else None)
-
-    def __call__(self, lines: Iterable[str]) -> list[str]:
-        """Segment tokenised lines."""
-        return [self.encoder.process_line(line) for line in lines]
-
-
 def write_units(text: Path, codes: Path, target: Path) -> None:
     """Segment a training text without a threshold and write its subword-nmt vocabulary."""
-    segment = Segmenter.read(codes)
+    segment = make_segmenter(Segmentation("bpe", read_model(codes, "bpe")), codes)
     counts = count_words(line for chunk in in_chunks(stream_lines(text)) for line in segment(chunk))
     write_lines(target, [f"{unit} {count}" for unit, count in keep_frequent(counts).items()])
+
+
+def learn_sentencepiece(texts: Sequence[Path], units: int, target: Path) -> None:
+    """Learn a SentencePiece model of at most `units` units jointly on several texts and write it."""
+    require_sentencepiece("--subwords sentencepiece")
+    from sentencepiece import SentencePieceTrainer
+
+    lines, model = (line for text in texts for line in stream_lines(text)), io.BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=lines, model_writer=model, vocab_size=units, hard_vocab_limit=False, minloglevel=2
+    )
+    with atomic_write(target, "wb") as stream:
+        stream.write(model.getvalue())

@@ -9,7 +9,7 @@ from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write
 from pysimt_sac.corpora.demo_captions import IN_DOMAIN, OUT_OF_DOMAIN, Caption, CaptionWriter
 from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
-from pysimt_sac.hosts.engine.data.text_preparation import SidePreparation
+from pysimt_sac.text.preparation import SidePreparation
 
 SPLIT_SIZES = {"train": 4000, "val": 500, "test": 500, "test_ood": 500}
 DEMO_TEST_SPLITS = ("test", "test_ood")

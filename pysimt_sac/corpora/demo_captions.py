@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pysimt_sac.corpora import demo_lexicon as lexicon
-from pysimt_sac.corpora import demo_nouns
 from pysimt_sac.corpora.demo_grammar import (
     ACCUSATIVE,
     DATIVE,
@@ -28,8 +27,7 @@ from pysimt_sac.corpora.demo_grammar import (
     with_companion,
     with_relative_clause,
 )
-from pysimt_sac.corpora.demo_lexicon import Ambiguous, Noun, Topic, Verb
-from pysimt_sac.corpora.demo_nouns import GENERIC, TOPICS
+from pysimt_sac.corpora.demo_lexicon import GENERIC, TOPICS, Ambiguous, Noun, Topic, Verb
 
 T = TypeVar("T")
 
@@ -105,7 +103,7 @@ class CaptionWriter:
             topic = TOPICS[self.rng.choice(list(TOPICS))]
             cues = {place for place in CUE_PLACES if self.chance(0.5)}
             return self.sentence(topic, None, cues, None)
-        entry = self.rng.choice(demo_nouns.AMBIGUOUS)
+        entry = self.rng.choice(lexicon.AMBIGUOUS)
         is_rare = self.chance(entry.rare_share if self.domain.rare_share is None else self.domain.rare_share)
         noun, topic, other = entry.dominant, TOPICS[entry.dominant_topic], TOPICS[entry.rare_topic]
         if is_rare:
@@ -149,14 +147,14 @@ class CaptionWriter:
         """Generate a subject, possibly plural or with a companion or relative clause."""
         noun = self.pick(topic.people)
         if topic is GENERIC and self.chance(self.domain.unseen):
-            noun = self.rng.choice(demo_nouns.UNSEEN_PEOPLE)
+            noun = self.rng.choice(lexicon.UNSEEN_PEOPLE)
         number = self.rng.choices([("a", ""), ("the", ""), self.number()], (0.65, 0.15, 0.2))[0]
         phrase = noun_phrase(noun, NOMINATIVE, number, self.adjective(lexicon.ADJECTIVES_OF_PEOPLE, 0.35))
         if decoy is not None or self.chance(self.domain.companion):
             companion = self.pick(decoy.small if decoy is not None else GENERIC.small)
             phrase = with_companion(phrase, self.thing(companion, DATIVE))
         elif self.chance(self.domain.relative_clause):
-            clothing = self.thing(self.pick(demo_nouns.CLOTHES), ACCUSATIVE)
+            clothing = self.thing(self.pick(lexicon.CLOTHES), ACCUSATIVE)
             phrase = with_relative_clause(phrase, noun.gender, lexicon.WEARING, clothing)
         return phrase
 
@@ -180,7 +178,7 @@ class CaptionWriter:
         """Generate a place with a preposition, in the dative."""
         noun = self.pick(topic.places)
         if topic is GENERIC and self.chance(self.domain.unseen):
-            noun = self.rng.choice(demo_nouns.UNSEEN_PLACES)
+            noun = self.rng.choice(lexicon.UNSEEN_PLACES)
         determiner = (self.rng.choices(SINGULAR_DETERMINERS, (0.3, 0.7))[0], "")
         phrase = noun_phrase(noun, DATIVE, determiner, self.adjective(lexicon.ADJECTIVES_OF_THINGS, 0.2))
         return self.located(phrase, list(lexicon.PREPOSITIONS_OF_PLACE))

@@ -1,9 +1,8 @@
-"""The lexicon of the demo corpus: word types, parsers for the word tables, verbs, adjectives and prepositions.
+"""The lexicon of the demo corpus: word types, and the words themselves, from the tables in demo_words.toml."""
 
-The nouns are in `demo_nouns`. In tables, an underscore is a space. Lists are ordered by frequency.
-"""
-
+import tomllib
 from dataclasses import dataclass
+from importlib import resources
 
 
 @dataclass(frozen=True)
@@ -85,88 +84,20 @@ def parse_ambiguous(table: str) -> tuple[Ambiguous, ...]:
     return tuple(words)
 
 
-VERBS_FOR_SMALL = (
-    Verb("holding", "hält", "halten"),
-    Verb("carrying", "trägt", "tragen"),
-    Verb("buying", "kauft", "kaufen"),
-    Verb("picking up", "hebt", "heben", particle="auf"),
-    Verb("bringing along", "bringt", "bringen", particle="mit"),
-    Verb("selling", "verkauft", "verkaufen"),
-    Verb("throwing away", "wirft", "werfen", particle="weg"),
-)
-VERBS_FOR_LARGE = (
-    Verb("cleaning", "putzt", "putzen"),
-    Verb("watching", "beobachtet", "beobachten"),
-    Verb("looking for", "sucht", "suchen"),
-    Verb("finding", "findet", "finden"),
-)
-VERBS_FOR_ALL = (
-    Verb("looking at", "betrachtet", "betrachten"),
-    Verb("photographing", "fotografiert", "fotografieren"),
-    Verb("pointing at", "zeigt", "zeigen", preposition="auf"),
-    Verb("drawing", "zeichnet", "zeichnen"),
-    Verb("talking about", "spricht", "sprechen", preposition="über"),
-    Verb("touching", "berührt", "berühren"),
-    Verb("waiting for", "wartet", "warten", preposition="auf"),
-    Verb("thinking of", "denkt", "denken", preposition="an"),
-)
-VERBS_OF_PLACE = (
-    Verb("standing", "steht", "stehen"),
-    Verb("sitting", "sitzt", "sitzen"),
-    Verb("waiting", "wartet", "warten"),
-    Verb("walking", "geht", "gehen"),
-    Verb("playing", "spielt", "spielen"),
-    Verb("sleeping", "schläft", "schlafen"),
-    Verb("singing", "singt", "singen"),
-    Verb("arriving", "kommt", "kommen", particle="an"),
-)
-WEARING = Verb("wearing", "trägt", "tragen")
+TABLES = tomllib.loads(resources.files(__package__).joinpath("demo_words.toml").read_text(encoding="utf-8"))
 
-# Alternative translations: the usual one, the other one, and the probability of the other one.
-PREPOSITIONS_OF_PLACE = {
-    "in": ("in", "in", 0.0),
-    "next to": ("neben", "neben", 0.0),
-    "in front of": ("vor", "vor", 0.0),
-    "behind": ("hinter", "hinter", 0.0),
-    "near": ("bei", "in der nähe von", 0.35),
+VERBS_FOR_SMALL, VERBS_FOR_LARGE, VERBS_FOR_ALL, VERBS_OF_PLACE, (WEARING,) = (
+    tuple(Verb(*forms) for forms in table) for table in TABLES["verbs"].values()
+)
+OTHER_VERBS = {english: (Verb(*forms), share) for english, (forms, share) in TABLES["other_verbs"].items()}
+PREPOSITIONS_OF_PLACE: dict[str, tuple[str, str, float]] = {
+    english: tuple(forms) for english, forms in TABLES["prepositions"].items()
 }
-NUMBERS = (
-    ("two", "zwei", "zwei", 0.0),
-    ("several", "mehrere", "einige", 0.35),
-    ("three", "drei", "drei", 0.0),
-    ("four", "vier", "vier", 0.0),
+NUMBERS = tuple((english, *forms) for english, forms in TABLES["numbers"].items())
+ADJECTIVES_OF_PEOPLE, ADJECTIVES_OF_THINGS = (
+    tuple((english, german) for english, german in table) for table in TABLES["adjectives"].values()
 )
-OTHER_VERBS = {
-    "looking at": (Verb("looking at", "sieht", "sehen", particle="an"), 0.35),
-    "drawing": (Verb("drawing", "malt", "malen"), 0.35),
-    "talking about": (Verb("talking about", "redet", "reden", preposition="über"), 0.35),
-    "walking": (Verb("walking", "läuft", "laufen"), 0.35),
-    "carrying": (Verb("carrying", "schleppt", "schleppen"), 0.35),
-    "playing": (Verb("playing", "tobt", "toben"), 0.35),
-}
-
-ADJECTIVES_OF_PEOPLE = (
-    ("young", "jung"),
-    ("old", "alt"),
-    ("little", "klein"),
-    ("happy", "fröhlich"),
-    ("tired", "müd"),
-    ("tall", "groß"),
-    ("strong", "stark"),
-    ("friendly", "freundlich"),
-)
-ADJECTIVES_OF_THINGS = (
-    ("red", "rot"),
-    ("white", "weiß"),
-    ("big", "groß"),
-    ("old", "alt"),
-    ("blue", "blau"),
-    ("small", "klein"),
-    ("black", "schwarz"),
-    ("green", "grün"),
-    ("yellow", "gelb"),
-    ("new", "neu"),
-    ("strange", "seltsam"),
-    ("dirty", "schmutzig"),
-    ("beautiful", "schön"),
-)
+TOPICS = {name: parse_topic(table) for name, table in TABLES["topics"].items()}
+GENERIC = TOPICS.pop("generic")
+CLOTHES, UNSEEN_PEOPLE, UNSEEN_PLACES = (parse_nouns(table) for table in TABLES["nouns"].values())
+AMBIGUOUS = parse_ambiguous(TABLES["ambiguous"]["words"])

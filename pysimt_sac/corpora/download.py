@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, make_folder
-from pysimt_sac.corpora.raw_files import find_text
+from pysimt_sac.corpora.text_files import find_text
 
 MULTI30K_ADDRESS = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
 TIMEOUT_SECONDS = 60

@@ -4,29 +4,48 @@ The steps are those of MIXER and later work on reinforcement learning: tokenise,
 validation pairs with more than 50 words on a side or a length ratio above 1.5; use every 23rd remaining training pair
 for validation, unless there is a validation set. The test set is the concatenation of the archive's dev and tst sets.
 Words with fewer than 3 occurrences in training are unknown; no BPE.
+
+The archive of a pair, de-en.tgz, contains train.tags.de-en.de and .en, with metadata lines, and XML files such as
+IWSLT14.TED.dev2010.de-en.de.xml, with sentences in <seg> elements.
 """
 
-import contextlib
+import html
+import re
+import shutil
+import tarfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import atomic_folder, atomic_write, stream_lines
-from pysimt_sac.corpora.iwslt14_archive import plain_folder
-from pysimt_sac.corpora.processes import Workers
-from pysimt_sac.corpora.raw_files import RawFile, find_splits, find_text
+from pysimt_sac.core.files import atomic_folder, atomic_write, make_folder, stream_lines, why, write_lines
 from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
-from pysimt_sac.corpora.tokenisation import Style, tokenise_file
+from pysimt_sac.corpora.text_files import (
+    RawFile,
+    find_splits,
+    find_text,
+    map_in_processes,
+    require_folder,
+    rewrite_file,
+)
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
-from pysimt_sac.hosts.engine.data.text_preparation import SidePreparation
+from pysimt_sac.text.plain_text import tokenise_lines
+from pysimt_sac.text.preparation import SidePreparation
 
-STYLE = Style(("tokenise", "lowercase"))
+STEPS = ("tokenise", "lowercase")
 VALIDATION_NAMES = ("val", "valid", "dev")
 VALIDATION_EVERY = 23
 MAX_RATIO = 1.5
+
+# Metadata lines in the archive's training text.
+METADATA = re.compile(r"\s*</?(url|keywords|talkid|speaker|reviewer|translator|doc)\b")
+# Titles and descriptions are parallel text, so only their tags are removed.
+TAGS = re.compile(r"</?(title|description)>")
+SEGMENT = re.compile(r"<seg id=\"?(\d+)\"?>(.*?)</seg>")
+ARCHIVE_ENDINGS = (".tgz", ".tar.gz")
 
 
 @dataclass(frozen=True)
@@ -43,14 +62,19 @@ def prepare(
     """Write OUT/PAIR and return its statistics."""
     require_own_folder(out / pair, f"iwslt14 {pair}")
     log(f"reading {raw}")
-    with TemporaryDirectory(prefix="iwslt14-") as scratch_name, atomic_folder(out) as root, Workers(jobs) as workers:
+    with (
+        TemporaryDirectory(prefix="iwslt14-") as scratch_name,
+        atomic_folder(out) as root,
+        map_in_processes(jobs) as map_chunks,
+    ):
         scratch, folder = Path(scratch_name), root / pair
         folder.mkdir()
         splits = iwslt14_splits(plain_folder(raw, pair, scratch), raw, pair)
         for split, files in splits.items():
             for language, file in zip(pair.split("-"), files, strict=True):
                 log(f"tokenising {file.path.name} ({file.lines:,} lines)")
-                tokenise_file(file.path, scratch / text_name(split, language), language, STYLE, workers)
+                tokenise = partial(tokenise_lines, SidePreparation(language, STEPS))
+                rewrite_file(file.path, scratch / text_name(split, language), tokenise, map_chunks)
         for split in splits:
             placed = assign_splits(split, read_pairs(scratch, split, pair), "val" not in splits, settings)
             written = write_pairs(folder, pair, placed)
@@ -104,17 +128,13 @@ def assign_splits(
 
 def write_pairs(folder: Path, pair: str, placed: Iterable[tuple[str, tuple[str, str]]]) -> int:
     """Write sentence pairs to the files of their splits and return their number."""
-    written = 0
-    with contextlib.ExitStack() as stack:
-        streams: dict[str, list[IO[str]]] = {}
-        for split, sentences in placed:
-            if split not in streams:
-                paths = [folder / text_name(split, language) for language in pair.split("-")]
-                streams[split] = [stack.enter_context(atomic_write(path)) for path in paths]
-            for stream, sentence in zip(streams[split], sentences, strict=True):
-                stream.write(f"{sentence}\n")
-            written += 1
-    return written
+    kept: dict[str, list[tuple[str, str]]] = {}
+    for split, sentences in placed:
+        kept.setdefault(split, []).append(sentences)
+    for split, pairs in kept.items():
+        for language, lines in zip(pair.split("-"), zip(*pairs, strict=True), strict=True):
+            write_lines(folder / text_name(split, language), list(lines))
+    return sum(map(len, kept.values()))
 
 
 def write_vocabularies(
@@ -133,9 +153,75 @@ def write_vocabularies(
         paths = [folder / text_name(split, language) for split in ("train", "val", "test")]
         statistics += [text_statistics(path, words) for path in paths if path.exists()]
     inputs = {file.path.name.removesuffix(".gz"): file.checksum for files in splits.values() for file in files}
-    preparation = {
-        text_name("train", language): SidePreparation(language, STYLE.steps, STYLE.split_hyphens)
-        for language in pair.split("-")
-    }
+    preparation = {text_name("train", language): SidePreparation(language, STEPS) for language in pair.split("-")}
     write_record(folder, f"iwslt14 {pair}", asdict(settings), inputs, statistics, preparation)
     return statistics
+
+
+def plain_folder(raw: Path, pair: str, scratch: Path) -> Path:
+    """Return a folder of plain parallel files: `raw`, or one in `scratch` if `raw` is the archive or its content."""
+    for archive in (raw, *(raw / f"{pair}{ending}" for ending in ARCHIVE_ENDINGS)):
+        if archive.is_file():
+            return unpack_folder(extract(archive, make_folder(scratch / "archive")), pair, scratch)
+    for folder in (raw, raw / pair):
+        if any(folder.glob(f"train.tags.{pair}.*")):
+            return unpack_folder(folder, pair, scratch)
+    return require_folder(raw)
+
+
+def extract(archive: Path, folder: Path) -> Path:
+    """Extract the text files of an archive into one folder."""
+    try:
+        with tarfile.open(archive) as members:
+            for member in members:
+                content = members.extractfile(member) if member.isfile() else None
+                name = Path(member.name).name
+                if content is not None and (name.startswith("train.tags.") or name.endswith(".xml")):
+                    with atomic_write(folder / name, "wb") as stream:
+                        shutil.copyfileobj(content, stream)
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise UserError("broken archive", archive, "download it again") from error
+    except OSError as error:
+        raise UserError(f"cannot be read: {why(error)}", archive) from error
+    return folder
+
+
+def unpack_folder(folder: Path, pair: str, scratch: Path) -> Path:
+    """Write the archive's training text and test set in both languages as plain text."""
+    plain, languages = make_folder(scratch / "plain"), pair.split("-")
+    ending = f".{pair}.{languages[0]}.xml"
+    sets = [path.name.removesuffix(f".{languages[0]}.xml") for path in folder.glob(f"*{ending}")]
+    if not sets:
+        raise UserError(f"no *{ending} here", folder, "the archive's test sets are required")
+    sets.sort(key=lambda name: (name.split(".")[2:], name))  # by dev2010 in IWSLT14.TED.dev2010.de-en
+    texts = {"train": read_sides(training_text, [folder / f"train.tags.{pair}.{language}" for language in languages])}
+    tests = [read_sides(segments, [folder / f"{name}.{language}.xml" for language in languages]) for name in sets]
+    texts["test"] = [[line for test in tests for line in test[side]] for side in (0, 1)]
+    for split, sides in texts.items():
+        for language, lines in zip(languages, sides, strict=True):
+            write_lines(plain / f"{split}.{language}", lines)
+    return plain
+
+
+def read_sides(read: Callable[[Path], Iterator[str]], paths: list[Path]) -> list[list[str]]:
+    """Read both sides of a text; refuse different numbers of sentences."""
+    sides = [list(read(path)) for path in paths]
+    if len(sides[0]) != len(sides[1]):
+        counts = [f"{path.name} has {len(lines):,} sentences" for path, lines in zip(paths, sides, strict=True)]
+        raise UserError(" but ".join(counts), paths[0].parent, "the archive is damaged; download it again")
+    return sides
+
+
+def training_text(path: Path) -> Iterator[str]:
+    """Yield the sentences of a tagged training text."""
+    for line in stream_lines(path):
+        if not METADATA.match(line):
+            yield TAGS.sub("", line).strip()
+
+
+def segments(path: Path) -> Iterator[str]:
+    """Yield the sentences of an XML file, which need not be well-formed."""
+    for line in stream_lines(path, "test set"):
+        for match in SEGMENT.finditer(line):
+            # The usual scripts replace typographic apostrophes in the test sets.
+            yield html.unescape(match[2]).replace("\u2019", "'").strip()

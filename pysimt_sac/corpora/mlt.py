@@ -6,17 +6,18 @@ depends on the counts of forms in the training part of the full list; inflected 
 """
 
 import html
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import atomic_folder, require_file, stream_lines, write_lines
+from pysimt_sac.core.files import atomic_folder, stream_lines, write_lines
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write_ambiguous_words
-from pysimt_sac.corpora.multi30k import PAPER_PAIRS, text_name
-from pysimt_sac.corpora.raw_files import require_folder, scan_text
+from pysimt_sac.corpora.language_pairs import PairSettings
+from pysimt_sac.corpora.multi30k import PAPER_PAIRS
 from pysimt_sac.corpora.record import require_own_folder, write_record
+from pysimt_sac.corpora.text_files import require_folder, scan_text
 
 # Names of the test sets in the later lists.
 LATER_NAMES = {
@@ -34,8 +35,7 @@ FULL_RANGES = {
 NOT_ALIGNED = "not_aligned.tsv"
 
 
-@dataclass(frozen=True)
-class NotAligned:
+class NotAligned(NamedTuple):
     """A row of MLT that cannot be aligned with the corpus."""
 
     file: str
@@ -44,8 +44,7 @@ class NotAligned:
     text: str
 
 
-@dataclass(frozen=True)
-class ListSummary:
+class ListSummary(NamedTuple):
     """Numbers of rows, aligned rows and rare cases of a test set."""
 
     pair: str
@@ -55,16 +54,7 @@ class ListSummary:
     rare: int
 
 
-@dataclass(frozen=True)
-class AlignmentSummary:
-    """The result for all test sets, and all rows that cannot be aligned."""
-
-    lists: list[ListSummary]
-    not_aligned: list[NotAligned]
-
-
-@dataclass(frozen=True)
-class FullRow:
+class FullRow(NamedTuple):
     """A row of the full list."""
 
     word: str
@@ -84,34 +74,28 @@ def later_list_path(raw: Path, pair: str, split: str) -> Path:
 
 def read_full_list(path: Path) -> Iterator[FullRow]:
     """Yield the rows of the full list."""
-    require_file(path, "full list of MLT")
-    for number, text in enumerate(stream_lines(path), start=1):
+    for number, text in enumerate(stream_lines(path, "full list of MLT"), start=1):
         fields = [html.unescape(field) for field in text.split()]
         if len(fields) != 3 or not fields[2].isdecimal():
             raise UserError(f"line {number} is not `word translation line`", path, "download it again")
         yield FullRow(fields[0], fields[1], int(fields[2]))
 
 
-class PreparedPair:
-    """The prepared folder of a language pair."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.languages = folder.name.split("-")
-
-    def has(self, split: str) -> bool:
-        """Return whether both sides of a split exist."""
-        return all((self.folder / text_name(split, language)).is_file() for language in self.languages)
-
-    def sentences(self, split: str, side: int) -> list[str]:
-        """Return the sentences of a split in MLT's form: hyphens joined, entities unescaped."""
-        lines = FilterChain(["de-hyphen"])(stream_lines(self.folder / text_name(split, self.languages[side])))
-        return [html.unescape(line) for line in lines]
+def prepared_texts(folder: Path, split: str) -> list[Path]:
+    """Return the paths of both sides of a split in the prepared folder of a language pair."""
+    return [folder / PairSettings().text_name(split, language) for language in folder.name.split("-")]
 
 
-def align_later(path: Path, corpus: PreparedPair, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
+def has_split(folder: Path, split: str) -> bool:
+    """Return whether both sides of a split exist."""
+    return all(path.is_file() for path in prepared_texts(folder, split))
+
+
+def align_later(path: Path, corpus: Path, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
     """Align rows by source sentence, repeated sources also by reference."""
-    sources, references = corpus.sentences(split, 0), corpus.sentences(split, 1)
+    # In MLT's form: hyphens joined, entities unescaped.
+    texts = [FilterChain(["de-hyphen"])(stream_lines(text)) for text in prepared_texts(corpus, split)]
+    sources, references = ([html.unescape(line) for line in lines] for lines in texts)
     places: dict[str, list[int]] = {}
     for line, source in enumerate(sources):
         places.setdefault(source, []).append(line)
@@ -130,83 +114,78 @@ def align_later(path: Path, corpus: PreparedPair, split: str) -> tuple[list[Ambi
     return words, unaligned
 
 
-def align_full(path: Path, corpus: PreparedPair, split: str) -> tuple[list[AmbiguousWord], list[NotAligned]]:
+def align_full(rows: list[FullRow], corpus: Path, split: str) -> list[AmbiguousWord]:
     """Select the rows whose line number is in the test set."""
     lines = FULL_RANGES[split]
-    length = sum(1 for _ in stream_lines(corpus.folder / text_name(split, corpus.languages[0])))
+    length = sum(1 for _ in stream_lines(prepared_texts(corpus, split)[0]))
     if length != len(lines):
         hint = "the line numbers of the full list do not fit"
-        raise UserError(f"{split} has {length:,} lines instead of {len(lines):,}", corpus.folder, hint)
-    rows = [row for row in read_full_list(path) if row.line in lines]
-    return [AmbiguousWord(row.word, (row.translation,), row.line - lines.start) for row in rows], []
+        raise UserError(f"{split} has {length:,} lines instead of {len(lines):,}", corpus, hint)
+    return [AmbiguousWord(row.word, (row.translation,), row.line - lines.start) for row in rows if row.line in lines]
 
 
-def rows_outside(path: Path) -> list[NotAligned]:
-    """Return the rows of the full list that are in no split."""
-    return [
-        NotAligned(path.name, number, "line in no split", f"{row.word} {row.translation} {row.line}")
-        for number, row in enumerate(read_full_list(path), start=1)
-        if not any(row.line in lines for lines in FULL_RANGES.values())
-    ]
-
-
-def find_corpora(corpus: Path) -> list[PreparedPair]:
-    """Return the prepared pairs: the given folder, or its subfolders en-de and en-fr."""
-    require_folder(corpus)
-    corpus = corpus.resolve()
+def find_corpora(corpus: Path) -> list[Path]:
+    """Return the folders of prepared pairs: the given folder, or its subfolders en-de and en-fr."""
+    corpus = require_folder(corpus).resolve()
     folders = [corpus] if corpus.name in PAPER_PAIRS else [corpus / pair for pair in PAPER_PAIRS]
-    corpora = [found for found in map(PreparedPair, folders) if any(found.has(split) for split in LATER_NAMES)]
-    if not corpora:
+    found = [folder for folder in folders if any(has_split(folder, split) for split in LATER_NAMES)]
+    if not found:
         hint = "expected what `prepare multi30k` writes: en-de/test_2016_flickr.lc.norm.tok.en and so on"
         raise UserError("no prepared Multi30K corpus here", corpus, hint)
-    return corpora
+    return found
 
 
-def prepare(raw: Path, corpus: Path, out: Path, which: str, log: Callable[[str], None]) -> AlignmentSummary:
+def prepare(
+    raw: Path, corpus: Path, out: Path, which: str, log: Callable[[str], None]
+) -> tuple[list[ListSummary], list[NotAligned]]:
     """Write OUT/PAIR/SPLIT.mlt.tsv for every prepared pair and test set; `which` list: later or full."""
     require_folder(raw)
     corpora = find_corpora(corpus)
     for prepared in corpora:
-        require_own_folder(out / prepared.folder.name, f"mlt {prepared.folder.name} {which}")
+        require_own_folder(out / prepared.name, f"mlt {prepared.name} {which}")
     lists: list[ListSummary] = []
     not_aligned: list[NotAligned] = []
     with atomic_folder(out) as root:
         for prepared in corpora:
-            folder = root / prepared.folder.name
-            folder.mkdir()
-            summaries, unaligned = prepare_pair(raw, prepared, folder, which, log)
+            (root / prepared.name).mkdir()
+            summaries, unaligned = prepare_pair(raw, prepared, root / prepared.name, which, log)
             lists += summaries
             not_aligned += unaligned
-    return AlignmentSummary(lists, not_aligned)
+    return lists, not_aligned
 
 
 def prepare_pair(
-    raw: Path, corpus: PreparedPair, folder: Path, which: str, log: Callable[[str], None]
+    raw: Path, corpus: Path, folder: Path, which: str, log: Callable[[str], None]
 ) -> tuple[list[ListSummary], list[NotAligned]]:
     """Write the lists of one pair."""
-    pair = folder.name
-    full = full_list_path(raw, pair)
-    train = FULL_RANGES["train"]
-    counts = TranslationCounts((row.word, row.translation) for row in read_full_list(full) if row.line in train)
-    sources = {split: full if which == "full" else later_list_path(raw, pair, split) for split in LATER_NAMES}
-    summaries, not_aligned = [], rows_outside(full) if which == "full" else []
-    for split, path in sources.items():
+    pair, full = folder.name, full_list_path(raw, folder.name)
+    rows = list(read_full_list(full))
+    counts = TranslationCounts((row.word, row.translation) for row in rows if row.line in FULL_RANGES["train"])
+    paths = {split: full if which == "full" else later_list_path(raw, pair, split) for split in LATER_NAMES}
+    summaries: list[ListSummary] = []
+    not_aligned: list[NotAligned] = []
+    if which == "full":
+        not_aligned += [
+            NotAligned(full.name, number, "line in no split", f"{row.word} {row.translation} {row.line}")
+            for number, row in enumerate(rows, start=1)
+            if not any(row.line in lines for lines in FULL_RANGES.values())
+        ]
+    for split, path in paths.items():
         if which == "full" and split not in FULL_RANGES:
             continue
-        if not corpus.has(split):
+        if not has_split(corpus, split):
             log(f"{pair}: the corpus has no {split}; its rows in {path.name} are left out")
             continue
-        words, unaligned = (align_full if which == "full" else align_later)(path, corpus, split)
+        words, unaligned = (
+            (align_full(rows, corpus, split), []) if which == "full" else align_later(path, corpus, split)
+        )
         write_ambiguous_words(folder / f"{split}.mlt.tsv", words, counts)
         rare = sum(map(counts.is_rare, words))
         summaries.append(ListSummary(pair, split, len(words) + len(unaligned), len(words), rare))
         not_aligned += unaligned
-    write_lines(folder / NOT_ALIGNED, not_aligned_table(not_aligned))
-    inputs = {path.name: scan_text(path).checksum for path in (full, *sources.values()) if path.is_file()}
+    # Written even without rows, to replace an old one.
+    table = [NotAligned._fields, *not_aligned]
+    write_lines(folder / NOT_ALIGNED, ["\t".join(map(str, row)) for row in table])
+    inputs = {path.name: scan_text(path).checksum for path in (full, *paths.values()) if path.is_file()}
     write_record(folder, f"mlt {pair} {which}", {"list": which}, inputs, [])
     return summaries, not_aligned
-
-
-def not_aligned_table(rows: Sequence[NotAligned]) -> list[str]:
-    """Return the lines of `not_aligned.tsv`, which is written even without rows, to replace an old one."""
-    return ["file\trow\treason\ttext", *(f"{row.file}\t{row.row}\t{row.reason}\t{row.text}" for row in rows)]

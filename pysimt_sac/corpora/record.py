@@ -15,7 +15,7 @@ from pysimt_sac import __version__
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, read_lines
 from pysimt_sac.corpora.vocabulary_builder import count_words
-from pysimt_sac.hosts.engine.data.text_preparation import KEY, RECORD_NAME, SidePreparation, plain_side
+from pysimt_sac.text.preparation import KEY, RECORD_NAME, SidePreparation, plain_side
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from pysimt_sac import __version__
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import require_file
 from pysimt_sac.corpora import mlt, multi30k
-from pysimt_sac.corpora.raw_files import find_splits, require_folder
 from pysimt_sac.corpora.record import checksum, versions
+from pysimt_sac.corpora.text_files import find_splits, require_folder
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.step_records import digest
 

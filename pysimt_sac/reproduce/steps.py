@@ -9,7 +9,7 @@ from pysimt_sac import __version__
 from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.hosts.engine.config.parser import Options, check_config, parse_direction, read_config
 from pysimt_sac.hosts.engine.config.values import plain
-from pysimt_sac.hosts.engine.data.moved_files import checksum, is_path
+from pysimt_sac.hosts.engine.data.moved_files import content_crc, is_path
 from pysimt_sac.reproduce.corpus import Corpus, Request
 from pysimt_sac.reproduce.matrix import Matrix, SystemSpec, choose_systems
 from pysimt_sac.reproduce.step_records import Step, digest
@@ -140,7 +140,7 @@ def without_paths(value: Any, corpus: Path | None = None) -> Any:
         return value
     if corpus and Path(value).is_relative_to(corpus):
         return str(Path(value).relative_to(corpus))
-    return f"{Path(value).name} {checksum(value)}"
+    return f"{Path(value).name} {content_crc(value)}"
 
 
 def translate_step(matrix: Matrix, corpus: Corpus, request: Request, run: Training, search: str) -> Translating:

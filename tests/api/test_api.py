@@ -13,7 +13,7 @@ import pysimt_sac
 from pysimt_sac import UserError
 from pysimt_sac.core.files import read_lines
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-from tests.corpora.conftest import SENTENCES
+from tests.plain_corpus import SENTENCES
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +21,13 @@ def model(plain_corpus):
     return pysimt_sac.load(plain_corpus.run, device="cpu")
 
 
-def test_importing_it_imports_nothing_heavy():
+def test_importing_the_package_imports_nothing_heavy():
     script = "import sys, pysimt_sac; dir(pysimt_sac); assert not {'torch', 'numpy', 'sacrebleu'} & set(sys.modules)\n"
     script += "pysimt_sac.bleu(['a'], ['a']); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_what_it_offers_is_there_and_nothing_else():
+def test_all_public_names_exist_and_others_do_not():
     for name in pysimt_sac.__all__:
         assert getattr(pysimt_sac, name).__doc__
         assert name in dir(pysimt_sac)
@@ -35,7 +35,7 @@ def test_what_it_offers_is_there_and_nothing_else():
         _ = pysimt_sac.tarin
 
 
-def test_it_is_typed():
+def test_the_package_is_typed():
     """mypy checks the package itself; programs that use it see its types if it says so."""
     assert (Path(pysimt_sac.__file__).parent / "py.typed").is_file()
     for function in (pysimt_sac.load, pysimt_sac.train, pysimt_sac.bleu, pysimt_sac.compare, pysimt_sac.lexical):
@@ -47,15 +47,16 @@ def test_it_is_typed():
 
 
 @pytest.mark.parametrize(
-    ("beam", "words"), [(1, ["-f", "gs"]), (2, ["-f", "bs", "-k", "2"]), (6, ["-f", "bs", "-k", "6"])]
+    ("search", "words"), [({}, []), ({"beam": 2}, ["-f", "bs", "-k", "2"]), ({"beam": 6}, ["-f", "bs"])]
 )
 @pytest.mark.parametrize("raw", [True, False])
-def test_it_gives_the_words_of_the_command_line(plain_corpus, model, pysimt, tmp_path, beam, words, raw):
+def test_translations_are_those_of_the_command_line(plain_corpus, model, pysimt, tmp_path, search, words, raw):
+    """Also without any options: both have the same default search."""
     source = plain_corpus.raw / "val.en" if raw else plain_corpus.data / "val.lc.norm.tok.en"
     words = [*words, "-s", "x", "-S", f"src:{source}", "-o", tmp_path / "out", *(["--raw"] if raw else [])]
     assert pysimt("translate", plain_corpus.run, *words, "-m", 30).status == 0
     (found,) = tmp_path.glob("out.x.*[!w]")
-    assert model.translate(read_lines(source), beam=beam, raw=raw, max_len=30) == read_lines(found)
+    assert model.translate(read_lines(source), **search, raw=raw, max_len=30) == read_lines(found)
 
 
 def test_plain_text_is_translated_in_its_order_and_empty_stays_empty(model):
@@ -65,7 +66,7 @@ def test_plain_text_is_translated_in_its_order_and_empty_stays_empty(model):
     assert model.translate([]) == []
 
 
-def test_the_best_of_several(model, plain_corpus, pysimt, tmp_path):
+def test_n_best_translations_are_those_of_the_command_line(model, plain_corpus, pysimt, tmp_path):
     found = model.translate(["", *SENTENCES["en"]], beam=4, n_best=3, max_len=30)
     assert [len(one) for one in found] == [0, 3, 3, 3, 3, 3]
     assert [one[0].text for one in found[1:]] == model.translate(SENTENCES["en"], beam=4, max_len=30)
@@ -126,12 +127,15 @@ def test_scores_agree_with_the_beams(model):
         (lambda model: model.translate("A man."), "texts: is one string, not a list of sentences"),
         (lambda model: model.translate(["a", 5]), "texts: number 2 is 5, not a sentence"),
         (lambda model: model.translate(["word " * 5001]), "texts: line 1 has 5001 words"),
-        (lambda model: model.translate(["a"], beam=0), "beam: 0 must be more than 0"),
+        (lambda model: model.translate(["a"], beam=0), "beam: 0 must be at least 1"),
         (lambda model: model.translate(["a"], beam=10**6), "beam: 1000000 must be at most 1000"),
-        (lambda model: model.translate(["a"], n_best=7), "n_best: 7 is more than the beam size of 6"),
-        (lambda model: model.translate(["a"], lp_alpha=-1), "lp_alpha: -1 must be 0 or more"),
-        (lambda model: model.translate(["a"], batch_size=0), "batch_size: 0 must be more than 0"),
-        (lambda model: model.score(["a"], ["b"], batch_size=0), "batch_size: 0 must be more than 0"),
+        (
+            lambda model: model.translate(["a"], beam=6, n_best=7),
+            "n_best: 7 must be at least 1, and at most",
+        ),
+        (lambda model: model.translate(["a"], lp_alpha=-1), "lp_alpha: -1.0 must be at least 0"),
+        (lambda model: model.translate(["a"], batch_size=0), "batch_size: 0 must be at least 1"),
+        (lambda model: model.score(["a"], ["b"], batch_size=0), "batch_size: 0 must be at least 1"),
         (lambda model: model.score(["a"], []), "sources, targets: 1 and 0"),
         (lambda model: pysimt_sac.load("nowhere.ckpt"), "nowhere.ckpt: no such checkpoint"),
         (lambda model: pysimt_sac.load(model.path, prepare="nowhere"), "nowhere: no such folder"),
@@ -185,7 +189,7 @@ def test_training_is_that_of_the_command_line(toy, pysimt):
         pysimt_sac.train(toy.config, suffix="api", quiet=True, train={"seed": 8}, **{"model.emb_dim": 9})
 
 
-def test_curves_are_what_callbacks_were_told(toy):
+def test_callbacks_receive_every_point_of_the_curves(toy):
     told = []
     run = pysimt_sac.train(toy.config, quiet=True, callbacks=[lambda *point: told.append(point)])
     assert {"train_LOSS", "lr", "val_BLEU", "val_LOSS"} <= set(run.curves)
@@ -195,7 +199,7 @@ def test_curves_are_what_callbacks_were_told(toy):
     assert all(math.isfinite(value) for _, value in run.curves["train_LOSS"])
 
 
-def test_a_callback_can_stop_a_run_and_the_same_call_goes_on(toy):
+def test_a_callback_can_stop_a_run_and_the_same_call_resumes_it(toy):
     whole = pysimt_sac.train(toy.config, suffix="whole", quiet=True)
     stopped = pysimt_sac.train(
         toy.config, suffix="parts", quiet=True, callbacks=[lambda name, value, update: update >= 4]

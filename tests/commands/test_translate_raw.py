@@ -1,9 +1,7 @@
 """`pysimt translate --raw` and `pysimt-sac attach`: plain text in, plain text out, through the real command line."""
 
 import gzip
-import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -14,10 +12,12 @@ import torch
 
 from pysimt_sac.cli import main_sac
 from pysimt_sac.core.files import read_lines
+from pysimt_sac.core.filters import FilterChain
+from pysimt_sac.core.metrics import METRICS
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-from tests.corpora.conftest import SENTENCES
-
-SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[3] / "shared")
+from pysimt_sac.text.plain_text import tokenise_lines
+from pysimt_sac.text.preparation import SidePreparation
+from tests.plain_corpus import SENTENCES
 
 
 @pytest.fixture
@@ -28,21 +28,6 @@ def without_record(plain_corpus, tmp_path):
     path = tmp_path / "old.ckpt"
     torch.save(content, path)
     return path
-
-
-@pytest.fixture
-def translate_stdin(pysimt, monkeypatch):
-    """Translate these bytes of standard input."""
-
-    class Stdin:
-        def __init__(self, content):
-            self.buffer = io.BytesIO(content)
-
-    def run(content, *words):
-        monkeypatch.setattr(sys, "stdin", Stdin(content))
-        return pysimt("translate", *words)
-
-    return run
 
 
 def test_training_stores_how_text_was_prepared(plain_corpus):
@@ -57,7 +42,7 @@ def test_training_stores_how_text_was_prepared(plain_corpus):
     assert codes.units == "\n".join(read_lines(plain_corpus.data / "bpe.vocab.de"))
 
 
-def test_the_same_words_as_the_prepared_way(plain_corpus, pysimt, tmp_path):
+def test_plain_text_is_translated_like_prepared_text(plain_corpus, pysimt, tmp_path):
     source = plain_corpus.raw / "test_2016_flickr.en"
     prepared, plain = tmp_path / "prepared", tmp_path / "plain"
     for search in (["-f", "gs"], ["-f", "bs", "-k", "3", "-N"]):
@@ -73,7 +58,7 @@ def test_the_same_words_as_the_prepared_way(plain_corpus, pysimt, tmp_path):
     assert n_best[0].startswith("0 ||| ein mann in einem t-shirt schläft. ||| -")
 
 
-def test_standard_input_and_a_compressed_file(plain_corpus, pysimt, translate_stdin, tmp_path):
+def test_standard_input_and_a_compressed_file_give_the_same(plain_corpus, pysimt, translate_stdin, tmp_path):
     text = ("\n".join(SENTENCES["en"]) + "\n").encode()
     outcome = translate_stdin(text, "--raw", plain_corpus.checkpoint)
     assert outcome.status == 0
@@ -103,7 +88,7 @@ def hostile_lines():
     return lines
 
 
-def test_hostile_text_loses_no_line_and_no_order(plain_corpus, pysimt, translate_stdin, tmp_path):
+def test_hostile_text_keeps_all_lines_in_order(plain_corpus, pysimt, translate_stdin, tmp_path):
     lines = hostile_lines()
     content = "\n".join(lines).encode()  # without a last newline
     outcome = translate_stdin(content, "--raw", plain_corpus.checkpoint, "-m", "40", "-b", "64")
@@ -120,7 +105,7 @@ def test_hostile_text_loses_no_line_and_no_order(plain_corpus, pysimt, translate
     assert (tmp_path / "out.x.gs").read_text() == outcome.out
 
 
-def test_what_is_not_text_is_refused_in_one_line(plain_corpus, pysimt, translate_stdin, tmp_path):
+def test_input_that_is_not_text_is_refused_in_one_line(plain_corpus, pysimt, translate_stdin, tmp_path):
     outcome = translate_stdin(b"A man\ncaf\xe9\n", "--raw", plain_corpus.checkpoint)
     assert outcome.status == 2
     assert "standard input: line 2 is not valid UTF-8 (convert it" in outcome.error
@@ -143,11 +128,11 @@ def test_what_is_not_text_is_refused_in_one_line(plain_corpus, pysimt, translate
         ("--raw -s a -S trg:x -o x", "-S: 'trg:x' is not of the form src:FILE"),
     ],
 )
-def test_words_that_do_not_fit(plain_corpus, pysimt, words, message):
+def test_arguments_that_exclude_each_other_are_refused(plain_corpus, pysimt, words, message):
     assert message in pysimt("translate", plain_corpus.checkpoint, *words.split()).error
 
 
-def test_without_a_record_it_can_be_named(plain_corpus, without_record, translate_stdin):
+def test_the_folder_of_a_record_can_be_given(plain_corpus, without_record, translate_stdin):
     text = SENTENCES["en"][0].encode()
     error = translate_stdin(text, "--raw", without_record).error
     assert "old.ckpt: does not record how its text was prepared (give the folder of its prepared corpus with" in error
@@ -156,7 +141,7 @@ def test_without_a_record_it_can_be_named(plain_corpus, without_record, translat
     assert outcome.out == translate_stdin(text, "--raw", plain_corpus.checkpoint).out != ""
 
 
-def test_a_record_is_attached_once(plain_corpus, without_record, translate_stdin, tmp_path, capfd):
+def test_attach_adds_the_record_and_nothing_else(plain_corpus, without_record, translate_stdin, tmp_path, capfd):
     new = tmp_path / "new.ckpt"
     assert main_sac(["attach", str(without_record), str(plain_corpus.data), "-o", str(new)]) == 0
     assert "new.ckpt: can translate plain text, en -> de" in capfd.readouterr().out
@@ -168,7 +153,7 @@ def test_a_record_is_attached_once(plain_corpus, without_record, translate_stdin
     assert translate_stdin(b"A boy, a girl and a dog.", "--raw", new).out == "ein junge, ein mädchen und ein hund.\n"
 
 
-def test_a_run_keeps_its_link_to_the_best(plain_corpus, tmp_path):
+def test_attach_keeps_a_runs_link_to_its_best_checkpoint(plain_corpus, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(plain_corpus.run, run, symlinks=True)
     (link,) = run.glob("*.best.bleu.ckpt")
@@ -182,7 +167,7 @@ def test_a_run_keeps_its_link_to_the_best(plain_corpus, tmp_path):
     assert load_checkpoint(link).preparation is not None
 
 
-def test_a_folder_that_does_not_fit_is_refused(plain_corpus, without_record, tmp_path, capsys):
+def test_attach_refuses_the_folder_of_another_corpus(plain_corpus, without_record, tmp_path, capsys):
     before = without_record.read_bytes()
     assert main_sac(["prepare", "demo", "--out", str(tmp_path / "demo")]) == 0
     for folder, message in (
@@ -205,7 +190,7 @@ def test_a_record_may_be_written_by_hand(plain_corpus, without_record, translate
     assert outcome.out == "ein junge, ein mädchen und ein hund.\n"
 
 
-def test_a_damaged_record_stops_no_training_and_is_told(plain_corpus, pysimt, tmp_path):
+def test_training_warns_of_a_damaged_record_and_goes_on(plain_corpus, pysimt, tmp_path):
     data = tmp_path / "data"
     shutil.copytree(plain_corpus.data, data)
     (data / "corpus.json").write_text("{")
@@ -218,7 +203,7 @@ def test_a_damaged_record_stops_no_training_and_is_told(plain_corpus, pysimt, tm
     assert load_checkpoint(path).preparation is None
 
 
-def test_a_damaged_record_in_a_checkpoint_is_told(plain_corpus, translate_stdin, tmp_path):
+def test_a_damaged_record_in_a_checkpoint_is_refused(plain_corpus, translate_stdin, tmp_path):
     content = torch.load(plain_corpus.checkpoint, weights_only=True)
     content["history"]["preparation"] = ["junk"]
     torch.save(content, tmp_path / "x.ckpt")
@@ -227,14 +212,14 @@ def test_a_damaged_record_in_a_checkpoint_is_told(plain_corpus, translate_stdin,
     assert translate_stdin(b"a man", tmp_path / "x.ckpt").status == 0
 
 
-def test_averages_keep_the_record(plain_corpus, tmp_path):
+def test_an_averaged_checkpoint_keeps_the_record(plain_corpus, tmp_path):
     path, copy = plain_corpus.checkpoint, tmp_path / "copy.ckpt"
     shutil.copy(path, copy)
     assert main_sac(["average", str(path), str(copy), "-o", str(tmp_path / "mean.ckpt")]) == 0
     assert load_checkpoint(tmp_path / "mean.ckpt").preparation == load_checkpoint(path).preparation
 
 
-def test_what_translating_imports(plain_corpus):
+def test_translating_imports_nothing_of_training_or_reports(plain_corpus):
     """Start-up is torch's own import and little else: nothing of training, of curves or of reports."""
     script = "import sys; from pysimt_sac.cli import main\n"
     script += "assert main(['translate', '--raw', sys.argv[1]]) == 0\n"
@@ -246,14 +231,10 @@ def test_what_translating_imports(plain_corpus):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (SHARED / "checkpoints").is_dir(), reason="the research data is not here")
-def test_multi30k_as_published_has_the_bleu_of_the_prepared_way(tmp_path, pysimt):
+def test_raw_multi30k_has_the_bleu_of_prepared_multi30k(research_data, tmp_path, pysimt):
     """The first 200 sentences of test_2016_flickr; the plain translation is prepared again to be scored."""
-    from pysimt_sac.core.filters import FilterChain
-    from pysimt_sac.core.metrics import METRICS
-    from pysimt_sac.corpora.tokenisation import Style, Tokeniser
 
-    paper, split = SHARED / "data/multi30k/paper/en-de", "test_2016_flickr"
+    paper, split = research_data / "data/multi30k/paper/en-de", "test_2016_flickr"
     for name in ("bpe.model", "bpe.vocab.de"):
         shutil.copy(paper / name, tmp_path / name)
     side = {"steps": ["lowercase", "normalise", "tokenise"], "split_hyphens": True}
@@ -261,7 +242,7 @@ def test_multi30k_as_published_has_the_bleu_of_the_prepared_way(tmp_path, pysimt
     record = {"src": {"language": "en", **side}, "trg": {"language": "de", **side, "segmentation": cut}}
     (tmp_path / "corpus.json").write_text(json.dumps({"preparation": record}))
     sources = {
-        "plain": read_lines(SHARED / f"data/multi30k/raw/{split}.en.gz"),
+        "plain": read_lines(research_data / f"data/multi30k/raw/{split}.en.gz"),
         "prepared": read_lines(paper / f"{split}.lc.norm.tok.en"),
     }
     vocabularies = [
@@ -271,9 +252,9 @@ def test_multi30k_as_published_has_the_bleu_of_the_prepared_way(tmp_path, pysimt
         (tmp_path / f"{kind}.en").write_text("".join(f"{line}\n" for line in lines[:200]), encoding="utf-8")
         words = ["-s", "x", "-S", f"src:{tmp_path}/{kind}.en", "-o", tmp_path / kind, "-b", "50", "-x", *vocabularies]
         raw = ["--raw", "--prepare", tmp_path] if kind == "plain" else []
-        assert pysimt("translate", SHARED / "checkpoints/pysimt-mle-en-de.ckpt", *raw, *words).status == 0
-    tokenise = Tokeniser("de", Style(split_hyphens=True))
-    plain = FilterChain(["de-hyphen"])([tokenise(line) for line in read_lines(tmp_path / "plain.x.gs")])
+        assert pysimt("translate", research_data / "checkpoints/pysimt-mle-en-de.ckpt", *raw, *words).status == 0
+    again = tokenise_lines(SidePreparation("de", split_hyphens=True), read_lines(tmp_path / "plain.x.gs"))
+    plain = FilterChain(["de-hyphen"])(again)
     references = [read_lines(paper / f"{split}.lc.norm.tok.de.dehyph")[:200]]
     bleu = METRICS.get("bleu").compute
     assert bleu(plain, references) == bleu(read_lines(tmp_path / "prepared.x.gs"), references) > 30

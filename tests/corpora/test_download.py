@@ -36,14 +36,20 @@ def test_only_missing_files_are_fetched(server, monkeypatch, tmp_path):
     assert messages == ["downloading val.en.gz"]
 
 
-def test_a_wrong_checksum_is_refused(server, prepare, tmp_path):
-    status, _, progress = prepare("multi30k", "--download", "--raw", tmp_path / "raw", "--out", tmp_path / "out")
-    assert status == 2
-    assert "train.en.gz: the downloaded file has an unexpected checksum" in progress
+def test_a_wrong_checksum_is_refused(server, refused, tmp_path):
+    refused(
+        "train.en.gz: the downloaded file has an unexpected checksum",
+        "multi30k",
+        "--download",
+        "--raw",
+        tmp_path / "raw",
+        "--out",
+        tmp_path / "out",
+    )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_network_one_line_says_so(monkeypatch, prepare, tmp_path):
+def test_without_a_network_one_line_explains_it(monkeypatch, prepare, tmp_path):
     def urlopen(address, timeout):
         raise urllib.error.URLError("Name or service not known")
 
@@ -54,7 +60,7 @@ def test_without_a_network_one_line_says_so(monkeypatch, prepare, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_checksums_are_those_of_the_published_files(shared):
+def test_the_checksums_are_those_of_the_published_files(research_data):
     for name, checksum in download.MULTI30K_CHECKSUMS.items():
-        text = gzip.decompress((shared / f"multi30k/raw/{name}.gz").read_bytes())
+        text = gzip.decompress((research_data / f"data/multi30k/raw/{name}.gz").read_bytes())
         assert hashlib.sha256(text).hexdigest() == checksum, name

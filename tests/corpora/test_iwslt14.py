@@ -74,7 +74,7 @@ def test_a_packed_archive_is_the_same_as_an_unpacked_one(archive, prepare, tmp_p
     assert all(contents(tmp_path / out) == first for out in "bcd")
 
 
-def test_lengths_by_hand():
+def test_long_and_lopsided_pairs_are_dropped_but_not_from_the_test_set():
     settings = Iwslt14Settings(max_words=4)
     assert is_kept(("a b", "a b c"), settings)
     assert not is_kept(("a", "a b"), settings)
@@ -100,54 +100,51 @@ def test_plain_files_with_a_validation_set_are_not_split(prepare, tmp_path):
     assert len(json.loads((tmp_path / "out/de-en/train.tok.lc-min31.vocab.en").read_text())) == 4
 
 
-def remove_xml(archive):
-    for path in archive.glob("*.xml"):
+def shorten(archive, name, lines):
+    """Remove the last lines of a file."""
+    path = archive / name
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-lines]))
+
+
+def remove(archive, pattern):
+    for path in archive.glob(pattern):
         path.unlink()
-
-
-def shorten_xml(archive):
-    path = archive / "IWSLT14.TED.dev2010.de-en.en.xml"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-2]))
-
-
-def shorten_training(archive):
-    path = archive / "train.tags.de-en.en"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-
-
-def remove_side(archive):
-    (archive / "train.tags.de-en.en").unlink()
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (remove_xml, "no *.de-en.de.xml here"),
-        (shorten_xml, "de.xml has 2 sentences but IWSLT14.TED.dev2010.de-en.en.xml has 1 sentences"),
-        (shorten_training, "train.tags.de-en.de has 50 sentences but train.tags.de-en.en has 49 sentences"),
-        (remove_side, "train.tags.de-en.en: no such text file"),
+        ((remove, "*.xml"), "no *.de-en.de.xml here"),
+        (
+            (shorten, "IWSLT14.TED.dev2010.de-en.en.xml", 2),
+            "de.xml has 2 sentences but IWSLT14.TED.dev2010.de-en.en.xml has 1 sentences",
+        ),
+        (
+            (shorten, "train.tags.de-en.en", 1),
+            "train.tags.de-en.de has 50 sentences but train.tags.de-en.en has 49 sentences",
+        ),
+        ((remove, "train.tags.de-en.en"), "train.tags.de-en.en: no such text file"),
     ],
 )
 def test_a_damaged_archive_is_one_line_and_leaves_nothing(archive, prepare, tmp_path, damage, message):
-    damage(archive)
+    change, *words = damage
+    change(archive, *words)
     status, _, progress = prepare("iwslt14", "--raw", archive, "--out", tmp_path / "out")
     assert status == 2
     assert message in progress.splitlines()[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["de-en"]
 
 
-@pytest.mark.parametrize("name", ["de-en.tgz", "notes.txt"])
-def test_what_is_no_archive_is_named(prepare, tmp_path, name):
+@pytest.mark.parametrize(("name", "message"), [("de-en.tgz", "broken archive"), ("notes.txt", "no IWSLT14 data here")])
+def test_files_that_are_no_archive_are_refused(refused, tmp_path, name, message):
     raw = tmp_path / "raw"
     raw.mkdir()
     (raw / name).write_bytes(b"this is not a tar file")
-    status, _, progress = prepare("iwslt14", "--raw", raw, "--out", tmp_path / "out")
-    assert status == 2
-    assert ("broken archive" if name == "de-en.tgz" else "no IWSLT14 data here") in progress
+    refused(message, "iwslt14", "--raw", raw, "--out", tmp_path / "out")
 
 
-def test_the_plain_files_at_hand(shared, prepare, tmp_path):
-    status, _, progress = prepare("iwslt14", "--raw", shared / "iwslt14", "--out", tmp_path / "out")
+def test_the_published_validation_and_test_sets_are_prepared(research_data, prepare, tmp_path):
+    status, _, progress = prepare("iwslt14", "--raw", research_data / "data/iwslt14", "--out", tmp_path / "out")
     assert status == 0
     assert "no training text, no vocabularies" in progress
     assert len(read_lines(tmp_path / "out/de-en/test.tok.lc.en")) == 6750

@@ -48,7 +48,7 @@ def rows(path):
         return [tuple(row.values()) for row in csv.DictReader(stream, delimiter="\t")]
 
 
-def test_later_rows_are_found_by_their_sentences(mlt, corpus, prepare, tmp_path):
+def test_later_rows_are_aligned_by_their_sentences(mlt, corpus, prepare, tmp_path):
     status, output, progress = prepare("mlt", "--raw", mlt, "--corpus", corpus, "--out", tmp_path / "out")
     assert status == 0
     assert rows(tmp_path / "out/en-de/test_2016_flickr.mlt.tsv") == [
@@ -64,7 +64,7 @@ def test_later_rows_are_found_by_their_sentences(mlt, corpus, prepare, tmp_path)
     assert lost == ("ende_test2016.txt", "4", "source sentence not in test_2016_flickr", LATER[3])
 
 
-def test_full_rows_are_found_by_their_lines_and_only_training_counts(mlt, corpus, prepare, tmp_path):
+def test_full_rows_are_aligned_by_line_and_only_training_counts(mlt, corpus, prepare, tmp_path):
     arguments = ("--raw", mlt, "--corpus", corpus / "en-de", "--out", tmp_path / "out", "--list", "full")
     status, output, progress = prepare("mlt", *arguments)
     assert status == 0
@@ -77,45 +77,38 @@ def test_full_rows_are_found_by_their_lines_and_only_training_counts(mlt, corpus
     assert "en-de  test_2017_flickr      1        1      1 (100.0%)" in output
 
 
-def test_a_second_run_is_identical_and_the_other_list_needs_another_folder(mlt, corpus, prepare, tmp_path, contents):
+def test_a_second_run_is_identical_and_the_other_list_refused(mlt, corpus, prepare, refused, tmp_path, contents):
     arguments = ("mlt", "--raw", mlt, "--corpus", corpus, "--out", tmp_path / "out")
     assert prepare(*arguments)[0] == 0
     first = contents(tmp_path / "out")
     assert prepare(*arguments)[0] == 0
     assert contents(tmp_path / "out") == first
-    status, _, progress = prepare(*arguments, "--list", "full")
-    assert status == 2
-    assert "contains another corpus (mlt en-de later)" in progress
+    refused("contains another corpus (mlt en-de later)", *arguments, "--list", "full")
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "which", "message"),
+    ("name", "line", "message"),
     [
-        ("ENDE_MLTD_full.txt", "hat hut", "later", "line 13 is not `word translation line`"),
-        ("test_sets/ende_test2016.txt", "a | b", "later", "line 5 has 2 fields instead of 5"),
+        ("ENDE_MLTD_full.txt", "hat hut", "line 13 is not `word translation line`"),
+        ("test_sets/ende_test2016.txt", "a | b", "line 5 has 2 fields instead of 5"),
     ],
 )
-def test_broken_lists_are_named(mlt, corpus, prepare, tmp_path, name, line, which, message):
+def test_malformed_lists_are_refused(mlt, corpus, refused, tmp_path, name, line, message):
     with open(mlt / name, "a", encoding="utf-8") as stream:
         stream.write(f"{line}\n")
-    status, _, progress = prepare("mlt", "--raw", mlt, "--corpus", corpus, "--out", tmp_path / "o", "--list", which)
-    assert status == 2
-    assert message in progress
+    refused(message, "mlt", "--raw", mlt, "--corpus", corpus, "--out", tmp_path / "o")
     assert not (tmp_path / "o").exists()
 
 
-def test_a_corpus_of_another_length_is_refused_by_line_numbers(mlt, corpus, prepare, tmp_path):
+def test_a_corpus_of_another_length_is_refused_by_line_numbers(mlt, corpus, refused, tmp_path):
     for language in ("en", "de"):
         write(corpus / f"en-de/test_2016_flickr.lc.norm.tok.{language}", ["one line"])
-    status, _, progress = prepare("mlt", "--raw", mlt, "--corpus", corpus, "--out", tmp_path / "o", "--list", "full")
-    assert status == 2
-    assert "test_2016_flickr has 1 lines instead of 1,000" in progress
+    words = ("--raw", mlt, "--corpus", corpus, "--out", tmp_path / "o", "--list", "full")
+    refused("test_2016_flickr has 1 lines instead of 1,000", "mlt", *words)
 
 
-def test_without_a_prepared_corpus_one_is_asked_for(mlt, prepare, tmp_path):
-    status, _, progress = prepare("mlt", "--raw", mlt, "--corpus", tmp_path, "--out", tmp_path / "o")
-    assert status == 2
-    assert "no prepared Multi30K corpus here" in progress
+def test_a_folder_without_a_prepared_corpus_is_refused(mlt, refused, tmp_path):
+    refused("no prepared Multi30K corpus here", "mlt", "--raw", mlt, "--corpus", tmp_path, "--out", tmp_path / "o")
 
 
 @pytest.mark.parametrize(
@@ -125,9 +118,9 @@ def test_without_a_prepared_corpus_one_is_asked_for(mlt, prepare, tmp_path):
         ("full", {"en-de": [1708, 759], "en-fr": [1298, 863]}),
     ],
 )
-def test_all_published_rows_are_aligned(shared, prepare, tmp_path, which, expected):
-    corpus = shared / "multi30k/paper"
-    arguments = ("--raw", shared / "mlt", "--corpus", corpus, "--out", tmp_path / "out", "--list", which)
+def test_all_published_rows_are_aligned(research_data, prepare, tmp_path, which, expected):
+    corpus = research_data / "data/multi30k/paper"
+    arguments = ("--raw", research_data / "data/mlt", "--corpus", corpus, "--out", tmp_path / "out", "--list", which)
     status, output, _ = prepare("mlt", *arguments)
     assert status == 0
     assert "0 rows not aligned" in output

@@ -3,12 +3,13 @@
 import gzip
 import json
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from pysimt_sac.core.files import read_lines
+from pysimt_sac.text.plain_text import PlainSide
+from pysimt_sac.text.preparation import preparation_of_training
 
 SMALL = ("--bpe-merges", "60")
 
@@ -23,7 +24,7 @@ def run(prepare, raw, tmp_path):
     return prepared
 
 
-def test_files_and_names_are_the_papers(run, tmp_path):
+def test_files_and_their_names_are_the_papers(run, tmp_path):
     status, output, progress = run("--pair", "en-de")
     assert status == 0
     folder = tmp_path / "out/en-de"
@@ -83,7 +84,7 @@ def test_a_clone_of_the_dataset_is_recognised(prepare, raw, tmp_path):
     assert prepare("multi30k", "--raw", tmp_path / "dataset", "--out", tmp_path / "out", *SMALL)[0] == 0
 
 
-def test_hyphens_and_sides_are_options(run, tmp_path):
+def test_hyphens_can_stay_and_either_side_can_be_segmented(run, tmp_path):
     run("--pair", "de-en", "--no-split-hyphens", "--bpe-sides", "none", out="words")
     words = tmp_path / "words/de-en"
     assert read_lines(words / "val.lc.norm.tok.en")[0] == "a man in a t-shirt is sleeping ."
@@ -105,52 +106,33 @@ def test_given_codes_are_used(run, tmp_path):
     assert record["settings"]["codes"] == record["files"]["bpe.model"]
 
 
-def test_codes_are_either_learnt_or_given(run, capsys):
+def test_codes_are_either_learned_or_given(run, capsys):
     with pytest.raises(SystemExit, match="2"):
         run("--pair", "en-de", "--codes", "bpe.model")
     assert "argument --codes: not allowed with argument --bpe-merges" in capsys.readouterr().err
 
 
-def remove_val(raw):
-    (raw / "val.en").unlink()
-    (raw / "val.de").unlink()
-
-
-def remove_one_side(raw):
-    (raw / "test_2016_flickr.de.gz").unlink()
-
-
-def shorten(raw):
-    (raw / "train.de").write_text("Ein Satz.\n")
-
-
-def break_gzip(raw):
-    path = raw / "test_2016_flickr.en.gz"
-    path.write_bytes(path.read_bytes()[:-9])
-
-
-def write_latin1(raw):
-    (raw / "train.de").write_bytes("Ein Mädchen.\n".encode("latin-1") * 40)
-
-
-def empty(raw):
-    (raw / "val.en").write_text("")
-    (raw / "val.de").write_text("")
-
-
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("changes", "message"),
     [
-        (remove_val, "val.en[.gz] and val.de[.gz] missing here"),
-        (remove_one_side, "test_2016_flickr.de[.gz] missing here"),
-        (shorten, "train.de: has 1 lines (train.en has 40"),
-        (break_gzip, "test_2016_flickr.en.gz: broken gzip file"),
-        (write_latin1, "train.de: line 1 is not valid UTF-8"),
-        (empty, "val.en: is empty"),
+        ({"val.en": None, "val.de": None}, "val.en[.gz] and val.de[.gz] missing here"),
+        ({"test_2016_flickr.de.gz": None}, "test_2016_flickr.de[.gz] missing here"),
+        ({"train.de": b"Ein Satz.\n"}, "train.de: has 1 lines (train.en has 40"),
+        ({"test_2016_flickr.en.gz": gzip.compress(b"A man.\n" * 5)[:-9]}, "test_2016_flickr.en.gz: broken gzip file"),
+        ({"train.de": "Ein Mädchen.\n".encode("latin-1") * 40}, "train.de: line 1 is not valid UTF-8"),
+        ({"val.en": b"", "val.de": b""}, "val.en: is empty"),
+        (
+            {"train.en.gz": gzip.compress(b"a" * (1 << 27)), "train.en": None},
+            "train.en.gz: line 1 is longer than 64 MB",
+        ),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_bad_input_is_one_line_and_leaves_nothing(run, raw, tmp_path, damage, message):
-    damage(raw)
+def test_bad_input_is_one_line_and_leaves_nothing(run, raw, tmp_path, changes, message):
+    for name, content in changes.items():
+        (raw / name).unlink(missing_ok=True)
+        if content is not None:
+            (raw / name).write_bytes(content)
     status, output, progress = run("--pair", "en-de")
     assert status == 2
     assert output == ""
@@ -169,11 +151,47 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, raw, tmp_path, damage, me
         (("--pair", "en-cs"), "train.cs[.gz] missing here"),
     ],
 )
-def test_options_that_do_not_fit_are_explained(run, tmp_path, arguments, message):
+def test_options_that_exclude_each_other_are_explained(run, tmp_path, arguments, message):
     status, _, progress = run(*arguments, units=())
     assert status == 2
     assert message in progress
     assert not (tmp_path / "out").exists()
+
+
+# SentencePiece
+
+
+def test_a_given_sentencepiece_model_segments_the_text(sentencepiece_model, run, raw, tmp_path):
+    words = ("--pair", "en-de", "--codes", sentencepiece_model, "--bpe-sides", "both")
+    status, _, progress = run(*words, units=())
+    assert status == 0, progress
+    folder = tmp_path / "out/en-de"
+    assert (folder / "spm.model").read_bytes() == sentencepiece_model.read_bytes()
+    assert not list(folder.glob("*bpe*"))
+    files = {"src": folder / "train.lc.norm.tok.spm.en", "trg": folder / "train.lc.norm.tok.spm.de"}
+    found = preparation_of_training(files, ("src", "trg"))
+    assert PlainSide(found.source, "x").prepare(read_lines(raw / "train.en")) == read_lines(files["src"])
+    status, _, progress = run(*words, "--codes-vocab", sentencepiece_model, units=(), out="no")
+    assert status == 2
+    assert "--codes-vocab: is for BPE codes; a SentencePiece model has its own" in progress
+
+
+@pytest.mark.parametrize(
+    ("is_installed", "message"),
+    [
+        (True, "x.model: is not a SentencePiece model"),
+        (False, "needs the package sentencepiece, which is not installed (pip install 'pysimt_sac[sentencepiece]')"),
+    ],
+)
+def test_an_unusable_sentencepiece_model_is_explained(monkeypatch, run, tmp_path, is_installed, message):
+    if is_installed:
+        pytest.importorskip("sentencepiece", reason="the extra `sentencepiece` is not installed")
+    else:
+        monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    (tmp_path / "x.model").write_bytes(b"\n\x05junk")
+    status, _, progress = run("--pair", "en-de", "--codes", tmp_path / "x.model", units=())
+    assert status == 2
+    assert message in progress
 
 
 def test_a_place_that_cannot_be_written_is_named(prepare, raw, tmp_path):
@@ -193,23 +211,14 @@ def test_the_folder_of_another_corpus_is_not_overwritten(prepare, run, tmp_path)
     assert "contains another corpus (demo)" in progress
 
 
-def test_an_empty_folder_says_what_is_expected(prepare, tmp_path):
-    status, _, progress = prepare("multi30k", "--raw", tmp_path, "--out", tmp_path / "out")
-    assert status == 2
-    assert "no Multi30K training text here (expected train.en.gz with" in progress
-
-
-def test_the_program_itself_says_one_line(raw, tmp_path):
-    command = [sys.executable, "-m", "pysimt_sac", "prepare", "multi30k", "--raw", tmp_path / "no", "--out", tmp_path]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 2
-    assert result.stderr == f"pysimt-sac prepare: error: {tmp_path / 'no'}: no such folder (check the path)\n"
+def test_an_empty_folder_says_what_is_expected(refused, tmp_path):
+    refused("no Multi30K training text here (expected train.en.gz", "multi30k", "--raw", tmp_path, "--out", tmp_path)
 
 
 @pytest.mark.slow
-def test_sizes_are_the_authors(prepare, shared, tmp_path):
+def test_vocabularies_have_the_authors_sizes(prepare, research_data, tmp_path):
     """The paper's vocabularies, special tokens included, within 2%."""
-    raw_files = shared / "multi30k/raw"
+    raw_files = research_data / "data/multi30k/raw"
     assert prepare("multi30k", "--raw", raw_files, "--out", tmp_path, "--jobs", "2")[0] == 0
     for name, size in (
         ("en-de/train.lc.norm.tok.vocab.en", 9797),

@@ -34,7 +34,7 @@ def test_the_file_is_what_pysimt_reads():
         ((3, 9), "train.lc.norm.tok-min3-max9tokens.vocab.en"),
     ],
 )
-def test_names_are_pysimts(limits, name):
+def test_vocabularies_are_named_as_by_pysimt(limits, name):
     assert vocabulary_path(Path("out"), Path("in/train.lc.norm.tok.en"), *limits) == Path("out") / name
     assert vocabulary_path(Path("out"), Path("in/train.lc.norm.tok.en.gz"), *limits) == Path("out") / name
 
@@ -78,9 +78,9 @@ def test_the_command_refuses_senseless_limits(value, capsys):
 
 
 @pytest.mark.parametrize("pair", ["en-de", "en-fr"])
-def test_words_and_counts_agree_with_the_authors(shared, pair):
+def test_words_and_counts_agree_with_the_authors(research_data, pair):
     text = f"train.lc.norm.tok.bpe.{pair[3:]}"
-    folder = shared / "multi30k/paper" / pair
+    folder = research_data / "data/multi30k/paper" / pair
     words = keep_frequent(count_words((folder / text).read_text(encoding="utf-8").splitlines()))
     theirs = json.loads(vocabulary_path(folder, Path(text)).read_text(encoding="utf-8"))
     assert {word: int(entry.split()[1]) for word, entry in list(theirs.items())[4:]} == words

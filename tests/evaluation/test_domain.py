@@ -1,18 +1,14 @@
 """Distances between domains. The n-gram model: by hand, and against KenLM."""
 
 import math
-import os
 import random
-from pathlib import Path
 
 import pytest
 
 from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import read_lines
 from pysimt_sac.corpora.demo import generate
 from pysimt_sac.evaluation.domain import END, NgramModel, domain_distances, estimate_discounts
-
-SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED", Path(__file__).parents[2] / "../shared"))
-MULTI30K = SHARED / "data/multi30k/paper/en-de"
 
 
 def test_a_bigram_model_by_hand():
@@ -107,13 +103,12 @@ def test_unknown_words_by_hand():
     assert near.perplexity == near.perplexity_known < far.perplexity
 
 
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason="Multi30K is not beside the project (PYSIMT_SAC_SHARED)")
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_multi30k_has_the_papers_order(language):
+def test_multi30k_has_the_papers_order(research_data, language):
     """The paper's table: 2016 nearest to the training text, 2017 and COCO farther, and near each other."""
 
     def lines(split):
-        return (MULTI30K / f"{split}.lc.norm.tok.{language}").read_text(encoding="utf-8").splitlines()
+        return read_lines(research_data / f"data/multi30k/paper/en-de/{split}.lc.norm.tok.{language}")
 
     names = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
     found = domain_distances(lines("train"), [(name, lines(name)) for name in names])

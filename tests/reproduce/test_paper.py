@@ -1,8 +1,6 @@
 """The paper's figures are the paper's, and our own rows are beside them."""
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +8,6 @@ from pysimt_sac.evaluation.tables import render
 from pysimt_sac.reproduce.paper import filled_tables, number_in, paper_tables
 from tests.reproduce.sample import TEST, sample_results, score
 
-SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED", Path(__file__).parents[2] / "../shared"))
 LABELS = {
     "multi30k": "tab:res_multi30k",
     "iwslt-multi30k": "tab:res_multi30k-iwslt",
@@ -33,10 +30,9 @@ def figures_in_latex(source: str, label: str) -> list[list[str]]:
     return [found for line in lines if (found := re.findall(r"(?<![\w.])(?:\d+\.\d+\*?|-(?= ))", line))]
 
 
-@pytest.mark.skipif(not (SHARED / "paper.tex").is_file(), reason="the paper's source is not beside the project")
 @pytest.mark.parametrize("key", LABELS)
-def test_figures_are_the_papers(key):
-    expected = figures_in_latex((SHARED / "paper.tex").read_text(encoding="utf-8"), LABELS[key])
+def test_figures_are_the_papers(research_data, key):
+    expected = figures_in_latex((research_data / "paper.tex").read_text(encoding="utf-8"), LABELS[key])
     if key.startswith("lexical"):  # both halves are in one table of the paper
         expected = expected[-12:-6] if key == "lexical-all" else expected[-6:]
     table = paper_tables()[key]

@@ -14,7 +14,7 @@ import struct
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from pysimt_sac.core.states import first_not_finite, has_type, is_plain_tensor
 from pysimt_sac.core.vocabulary import Vocabulary
 from pysimt_sac.hosts.engine.config.parser import Options
 from pysimt_sac.hosts.engine.config.values import plain
-from pysimt_sac.hosts.engine.data.text_preparation import TextPreparation
+from pysimt_sac.text.preparation import TextPreparation
 
 STATE_FILE = "train_state.pt"
 PREVIOUS_STATE_FILE = "train_state.previous.pt"
@@ -204,18 +204,19 @@ def find_checkpoint(named: str | Path, metric: str) -> Path:
     return best[-1]
 
 
-def checkpoint_of_run(folder: Path, last: bool = False) -> Path:
-    """Return a run's best checkpoint by the first of its `eval_metrics`; the last one if that is wanted, or none is."""
-    best = [link for link in folder.glob("*.best.*.ckpt") if link.exists()]
+def load_checkpoint_of_run(folder: Path, last: bool = False) -> Checkpoint:
+    """Load a run's best checkpoint by the first of its `eval_metrics`; the last if that is wanted, or there is none."""
+    best = sorted(link for link in folder.glob("*.best.*.ckpt") if link.exists())
     if best and not last:
-        options = Options.from_dict(load_checkpoint(best[0]).options)
-        train = read_section(TrainOptions, options.train, f"{best[0]} [train]")
-        return find_checkpoint(folder, train.eval_metrics[0])
+        checkpoint = load_checkpoint(best[0])
+        train = read_section(TrainOptions, Options.from_dict(checkpoint.options).train, f"{best[0]} [train]")
+        path = find_checkpoint(folder, train.eval_metrics[0])
+        return replace(checkpoint, path=path) if path.samefile(best[0]) else load_checkpoint(path)
     others = [*folder.glob("*-final.ckpt"), *folder.glob("*-update*.ckpt")]
     if not others:
         hint = "give a checkpoint, or the folder of a run that has saved one"
         raise UserError(f"holds no {'last ' if last else ''}checkpoint", folder, hint)
-    return max(others, key=lambda file: file.stat().st_mtime)
+    return load_checkpoint(max(others, key=lambda file: file.stat().st_mtime))
 
 
 def remark_on(checkpoint: Checkpoint) -> str:

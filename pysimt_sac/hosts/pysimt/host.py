@@ -34,7 +34,7 @@ from pysimt_sac.core.files import make_folder, require_file, write_lines
 from pysimt_sac.core.metrics import RegisteredMetric
 from pysimt_sac.core.options import defaults, names, read_section
 from pysimt_sac.core.registry import METRICS, MODELS, load_plugin_modules
-from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
+from pysimt_sac.core.sections import ModelOptions, RecipeOptions, SearchOptions, TrainOptions
 from pysimt_sac.hosts import choice
 from pysimt_sac.hosts.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint
 from pysimt_sac.hosts.engine.config.parser import Options as EngineOptions
@@ -48,7 +48,7 @@ from pysimt_sac.hosts.engine.config.parser import (
 )
 from pysimt_sac.hosts.engine.config.recipe import check_recipe, check_supported_by_pysimt
 from pysimt_sac.hosts.engine.data.moved_files import as_overrides, relocated
-from pysimt_sac.hosts.engine.decoding.translation import SearchOptions, Translator
+from pysimt_sac.hosts.engine.decoding.translation import Translator
 from pysimt_sac.hosts.engine.training.interrupts import Interrupted
 from pysimt_sac.hosts.engine.training.randomness import draw_seed
 from pysimt_sac.hosts.engine.training.runs import open_run

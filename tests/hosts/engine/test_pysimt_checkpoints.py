@@ -1,6 +1,5 @@
 """Checkpoints as pysimt writes them: paths, a defaultdict and metrics inside; and the one in the research data."""
 
-import os
 from collections import defaultdict
 from pathlib import Path
 
@@ -10,10 +9,6 @@ import torch
 from pysimt_sac.cli import main
 from pysimt_sac.core.metrics import METRICS
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-
-SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[3] / "shared")
-GIVEN = SHARED / "checkpoints/pysimt-mle-en-de.ckpt"
-PAPER = SHARED / "data/multi30k/paper/en-de"
 
 
 def test_one_with_pysimts_types_translates(toy):
@@ -43,16 +38,15 @@ def as_paths(value):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not GIVEN.is_file(), reason="the research data is not here (set PYSIMT_SAC_SHARED)")
-@pytest.mark.parametrize(("split", "expected"), [("test_2017_mscoco", 25.1)])
-def test_the_given_one_reaches_the_bleu_that_pysimt_measured(split, expected, tmp_path):
-    source = ["-s", split, "-S", f"src:{PAPER}/{split}.lc.norm.tok.en"]
+def test_the_given_one_reaches_the_bleu_that_pysimt_measured(research_data, tmp_path):
+    paper, split = research_data / "data/multi30k/paper/en-de", "test_2017_mscoco"
+    source = ["-s", split, "-S", f"src:{paper}/{split}.lc.norm.tok.en"]
     vocabularies = [
-        f"vocabulary.src:{PAPER}/train.lc.norm.tok.vocab.en",
-        f"vocabulary.trg:{PAPER}/train.lc.norm.tok.bpe.vocab.de",
+        f"vocabulary.src:{paper}/train.lc.norm.tok.vocab.en",
+        f"vocabulary.trg:{paper}/train.lc.norm.tok.bpe.vocab.de",
     ]
     arguments = [*source, "-o", str(tmp_path / "x"), "-b", "64", "-x", *vocabularies]
-    assert main(["translate", str(GIVEN), *arguments]) == 0
+    assert main(["translate", str(research_data / "checkpoints/pysimt-mle-en-de.ckpt"), *arguments]) == 0
     hypotheses = (tmp_path / f"x.{split}.gs").read_text().splitlines()
-    references = (PAPER / f"{split}.lc.norm.tok.de.dehyph").read_text().splitlines()
-    assert METRICS.get("bleu").compute(hypotheses, [references]) == pytest.approx(expected, abs=0.05)
+    references = (paper / f"{split}.lc.norm.tok.de.dehyph").read_text().splitlines()
+    assert METRICS.get("bleu").compute(hypotheses, [references]) == pytest.approx(25.1, abs=0.05)

@@ -4,17 +4,12 @@ Run by `make test-pysimt PYSIMT=path`, in processes of their own: pysimt must be
 """
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 
 from tests.hosts.pysimt.hosts import NEEDS_PYSIMT, pysimt_command, run_python, train, translating, translation
 
 pytestmark = NEEDS_PYSIMT
-SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[3] / "shared")
-GIVEN = SHARED / "checkpoints/pysimt-mle-en-de.ckpt"
-PAPER = SHARED / "data/multi30k/paper/en-de"
 
 COMPARE = """
 import json, sys
@@ -125,15 +120,15 @@ def test_a_toys_translations_and_log_probabilities_are_the_same(toy):
     assert_same_translations_and_scores(checkpoint, toy.folder / "out", toy.val_src, toy.val_trg)
 
 
-@pytest.mark.skipif(not GIVEN.is_file(), reason="the research data is not here (set PYSIMT_SAC_SHARED)")
-def test_the_given_checkpoints_translations_and_log_probabilities_are_the_same(tmp_path):
-    source = head(PAPER / "test_2017_mscoco.lc.norm.tok.en", 60, tmp_path / "some.en")
-    target = head(PAPER / "test_2017_mscoco.lc.norm.tok.bpe.de", 60, tmp_path / "some.de")
+def test_the_given_checkpoints_translations_and_log_probabilities_are_the_same(research_data, tmp_path):
+    paper, checkpoint = research_data / "data/multi30k/paper/en-de", "checkpoints/pysimt-mle-en-de.ckpt"
+    source = head(paper / "test_2017_mscoco.lc.norm.tok.en", 60, tmp_path / "some.en")
+    target = head(paper / "test_2017_mscoco.lc.norm.tok.bpe.de", 60, tmp_path / "some.de")
     vocabularies = [
-        f"vocabulary.src:{PAPER}/train.lc.norm.tok.vocab.en",
-        f"vocabulary.trg:{PAPER}/train.lc.norm.tok.bpe.vocab.de",
+        f"vocabulary.src:{paper}/train.lc.norm.tok.vocab.en",
+        f"vocabulary.trg:{paper}/train.lc.norm.tok.bpe.vocab.de",
     ]
-    assert_same_translations_and_scores(GIVEN, tmp_path, source, target, vocabularies)
+    assert_same_translations_and_scores(research_data / checkpoint, tmp_path, source, target, vocabularies)
 
 
 @pytest.mark.parametrize(

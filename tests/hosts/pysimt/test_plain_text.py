@@ -1,8 +1,8 @@
 """Plain text on both hosts: pysimt's loop stores how text was prepared, and either host translates with it."""
 
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-from tests.corpora.conftest import SENTENCES
 from tests.hosts.pysimt.hosts import NEEDS_PYSIMT, pysimt_command
+from tests.plain_corpus import SENTENCES
 
 pytestmark = NEEDS_PYSIMT
 

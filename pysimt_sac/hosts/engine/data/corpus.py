@@ -4,6 +4,7 @@
 sentences share a batch is a pure function of the seed and the epoch, so that a resumed run sees the same batches.
 """
 
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -20,6 +21,8 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import kind_of, read_lines
 from pysimt_sac.core.vocabulary import PAD, Vocabulary
 
+# A command that copies the pairs of two files without an empty side to side.1 and side.2.
+WITHOUT_EMPTY = """awk 'NR==FNR {a[NR]=$0; next} NF && split(a[FNR], w) {print a[FNR] > "side.1"; print > "side.2"}'"""
 MAX_WORDS = 5000  # a longer line means a file without line breaks, not a sentence
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
@@ -44,9 +47,11 @@ def read_sentences(path: Path) -> list[str]:
     lines = read_lines(path, "corpus file")
     if not lines:
         raise UserError("is empty", path, "a corpus file has one sentence per line")
+    empty = [number for number, line in enumerate(lines, 1) if not line.strip()]
+    if empty:
+        hint = f"remove them and their translations: {WITHOUT_EMPTY} {shlex.quote(str(path))} OTHER_SIDE"
+        raise UserError(f"{len(empty):,} of {len(lines):,} lines are empty, the first is line {empty[0]}", path, hint)
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            raise UserError(f"line {number} is empty", path, "remove it, and the same line of the other side")
         check_length(line, number, path)
     return lines
 
@@ -129,20 +134,16 @@ class ParallelCorpus(Dataset[Batch]):
         max_len: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.sides = sides
-        self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
-        self.training = training
-        self.bucket_by = bucket_by
-        self.bucket_order = bucket_order
-        self.sampler_type = sampler_type
-        self.seed = seed
-        check_parallel(sides)
-        names = list(sides)
+        self.sides, self.training, self.seed = sides, training, seed
+        self.batch_size, self.batch_tokens = batch_size, batch_tokens
+        self.bucket_by, self.bucket_order, self.sampler_type = bucket_by, bucket_order, sampler_type
+        names, sizes = list(sides), {side.name: len(side) for side in sides.values()}
+        if len(set(sizes.values())) > 1:
+            counts = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+            raise UserError(f"unequal numbers of lines: {counts}", "", "the sides of a corpus must be parallel")
         if bucket_by not in (None, *names):
-            raise UserError(
-                f"{bucket_by!r} is not a side of the corpus", "[model] bucket_by", f"one of {', '.join(names)}"
-            )
+            hint = f"one of {', '.join(names)}"
+            raise UserError(f"{bucket_by!r} is not a side of the corpus", "[model] bucket_by", hint)
         bucket_side = bucket_by or names[0]
         tie_side = next((name for name in reversed(names) if name != bucket_side), bucket_side)
         self.bucket_lengths, self.tie_lengths = sides[bucket_side].lengths, sides[tie_side].lengths
@@ -208,11 +209,3 @@ class ParallelCorpus(Dataset[Batch]):
             generator=torch.Generator(),  # its own, so that loading never advances the run's random state
         )
         return iter(loader)
-
-
-def check_parallel(sides: dict[str, Text]) -> None:
-    """Check that all sides have the same number of lines."""
-    sizes = {side.name: len(side) for side in sides.values()}
-    if len(set(sizes.values())) > 1:
-        counts = ", ".join(f"{name} has {size}" for name, size in sizes.items())
-        raise UserError(f"unequal numbers of lines: {counts}", "", "the sides of a corpus must be parallel")

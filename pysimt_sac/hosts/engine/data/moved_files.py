@@ -17,7 +17,7 @@ def is_path(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("/")
 
 
-def checksum(path: str) -> int | None:
+def content_crc(path: str) -> int | None:
     """Return the checksum of a file, or of all files that match a pattern; None if there are none."""
     try:
         found, total = [file for file in find_files(path) if kind_of(file) == "file"], 0
@@ -38,7 +38,7 @@ def checksums(value: Any) -> dict[str, int]:
     if isinstance(value, dict | list):
         items = value.values() if isinstance(value, dict) else value
         return {path: found for item in items for path, found in checksums(item).items()}
-    found = checksum(value) if is_path(value) else None
+    found = content_crc(value) if is_path(value) else None
     return {} if found is None else {value: found}
 
 
@@ -53,7 +53,7 @@ def same_value(old: Any, new: Any, known: Mapping[str, int]) -> bool:
         return len(old) == len(new) and all(same_value(*pair, known) for pair in zip(old, new, strict=True))
     if not (is_path(old) and is_path(new)):
         return bool(old == new)
-    before, now = known.get(old), checksum(new)
+    before, now = known.get(old), content_crc(new)
     return before == now if before is not None and now is not None else Path(old).name == Path(new).name
 
 

@@ -5,7 +5,6 @@ Results never depend on which sentences share a batch: a sentence that is done l
 """
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,8 +14,6 @@ from torch import Tensor
 from pysimt_sac.core.actor import Stepper
 from pysimt_sac.core.policy import draw_words
 from pysimt_sac.core.vocabulary import BOS, EOS, PAD
-
-Chooser = Callable[[Tensor, Tensor, int], Tensor]
 
 FULL_ENOUGH = 0.9  # finished sentences leave the batch when at most this share is unfinished
 
@@ -44,40 +41,13 @@ def length_normaliser(n_words: Tensor, lp_alpha: float) -> Tensor:
     return ((5 + n_words) / 6) ** lp_alpha if lp_alpha > 0 else n_words
 
 
-def finish(words: Sequence[int], log_p: float, lp_alpha: float = 0.0) -> Hypothesis:
+def finish(words: list[int], log_p: float) -> Hypothesis:
     """Make a hypothesis of the words up to `<eos>` and the total log-probability."""
-    words = list(words)
-    if EOS in words:
-        words = words[: words.index(EOS)]
-    return Hypothesis(words, log_p / float(length_normaliser(torch.tensor(float(len(words))), lp_alpha)))
+    words = words[: words.index(EOS)] if EOS in words else words
+    return Hypothesis(words, log_p / max(1, len(words)))
 
 
 @torch.no_grad()
-def decode(model: Searchable, batch: Any, max_len: int, suppress_unk: bool, choose: Chooser) -> list[Hypothesis]:
-    """Extend one hypothesis per sentence up to `<eos>` by words from `choose(log_p_BV, sentences, step)`."""
-    stepper = model.stepper(model.encode(batch), suppress_unk)
-    device = stepper.device
-    sentences = torch.arange(batch.size, device=device)
-    tokens_B = torch.full((batch.size,), BOS, device=device)
-    finished_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
-    chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
-    total_B = torch.zeros(batch.size, device=device)
-    for step in range(max_len):
-        log_p_BV = stepper.log_probs(tokens_B.unsqueeze(1)).squeeze(1)
-        tokens_B = choose(log_p_BV, sentences, step)
-        log_p_B = log_p_BV.gather(1, tokens_B.unsqueeze(1)).squeeze(1)
-        total_B[sentences] += log_p_B.masked_fill_(finished_B, 0.0)
-        chosen_BT[sentences, step] = tokens_B
-        finished_B |= tokens_B.eq(EOS)
-        unfinished = finished_B.logical_not().nonzero().squeeze(1)
-        if len(unfinished) == 0:
-            break
-        if len(unfinished) <= FULL_ENOUGH * len(tokens_B):
-            stepper.keep_sentences(unfinished)
-            tokens_B, sentences, finished_B = tokens_B[unfinished], sentences[unfinished], finished_B[unfinished]
-    return [finish(words, score) for words, score in zip(chosen_BT.tolist(), total_B.tolist(), strict=True)]
-
-
 def sample(
     model: Searchable,
     batch: Any,
@@ -95,16 +65,32 @@ def sample(
     """
     indices = batch.indices if len(batch.indices) else range(batch.size)
     places = [[seed, first_index + index] for index in indices]
-    draws_BT = torch.tensor(np.stack([np.random.default_rng(place).random(max_len) for place in places]))
-
-    def choose(log_p_BV: Tensor, sentences: Tensor, step: int) -> Tensor:
+    stepper = model.stepper(model.encode(batch), suppress_unk)
+    device = stepper.device
+    draws_BT = torch.tensor(np.stack([np.random.default_rng(place).random(max_len) for place in places])).to(device)
+    sentences = torch.arange(batch.size, device=device)
+    tokens_B = torch.full((batch.size,), BOS, device=device)
+    finished_B = torch.zeros(batch.size, dtype=torch.bool, device=device)
+    chosen_BT = torch.full((batch.size, max_len), EOS, device=device)
+    total_B = torch.zeros(batch.size, device=device)
+    for step in range(max_len):
+        log_p_BV = stepper.log_probs(tokens_B.unsqueeze(1)).squeeze(1)
         scaled_BV = log_p_BV.double() / temperature
         if top_k:
             threshold_B1 = scaled_BV.topk(top_k).values[:, -1:]
             scaled_BV = scaled_BV.masked_fill(scaled_BV < threshold_B1, -math.inf)
-        return draw_words(scaled_BV.softmax(-1), draws_BT[sentences.cpu(), step].to(log_p_BV.device))
-
-    return decode(model, batch, max_len, suppress_unk, choose)
+        tokens_B = draw_words(scaled_BV.softmax(-1), draws_BT[sentences, step])
+        log_p_B = log_p_BV.gather(1, tokens_B.unsqueeze(1)).squeeze(1)
+        total_B[sentences] += log_p_B.masked_fill_(finished_B, 0.0)
+        chosen_BT[sentences, step] = tokens_B
+        finished_B |= tokens_B.eq(EOS)
+        unfinished = finished_B.logical_not().nonzero().squeeze(1)
+        if len(unfinished) == 0:
+            break
+        if len(unfinished) <= FULL_ENOUGH * len(tokens_B):
+            stepper.keep_sentences(unfinished)
+            tokens_B, sentences, finished_B = tokens_B[unfinished], sentences[unfinished], finished_B[unfinished]
+    return [finish(words, log_p) for words, log_p in zip(chosen_BT.tolist(), total_B.tolist(), strict=True)]
 
 
 @torch.no_grad()
@@ -113,8 +99,8 @@ def beam_search(
     batch: Any,
     beam_size: int,
     max_len: int = 100,
-    lp_alpha: float = 0.0,
     suppress_unk: bool = False,
+    lp_alpha: float = 0.0,
     n_best: bool = False,
 ) -> list[list[Hypothesis]]:
     """Return the best hypotheses of every sentence, best first; only the first is final unless `n_best` is set.

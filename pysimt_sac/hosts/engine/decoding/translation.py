@@ -2,10 +2,9 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import torch
 from tqdm import tqdm
@@ -26,9 +25,9 @@ from pysimt_sac.core.files import (
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.core.options import read_section
 from pysimt_sac.core.registry import load_plugin_modules
-from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.sections import SearchOptions, TrainOptions
 from pysimt_sac.core.vocabulary import Vocabulary
-from pysimt_sac.hosts.engine.checkpoint import Checkpoint, checkpoint_of_run, load_weights
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint, load_checkpoint, load_checkpoint_of_run, load_weights
 from pysimt_sac.hosts.engine.config.parser import Options, find_model, parse_direction, plugin_modules
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, check_length, find_files
 from pysimt_sac.hosts.engine.data.moved_files import as_overrides, relocated
@@ -37,36 +36,21 @@ from pysimt_sac.hosts.engine.decoding.input_check import InputCheck
 from pysimt_sac.hosts.engine.decoding.search import Hypothesis, beam_search, sample
 from pysimt_sac.hosts.engine.nmt import network_class
 from pysimt_sac.hosts.engine.preparation import build_layers, out_of_memory_as_user_error
+from pysimt_sac.text.plain_text import PlainText
+from pysimt_sac.text.preparation import TextPreparation, preparation_of_folder
 
 MOST_AT_ONCE = 1000  # lines of a stream that are translated together
-LONGEST_TRANSLATION = 100_000  # words; memory for them is allocated in advance
 
 
-@dataclass(frozen=True)
-class SearchOptions:
-    """Search settings: the command line's `translate` options."""
-
-    func: str = "gs"
-    beam_size: int = 6
-    lp_alpha: float = 0.0
-    suppress_unk: bool = False
-    n_best: bool = False
-    max_len: int = 100
-    batch_size: int = 16
-    temperature: float = 1.0
-    top_k: int = 0
-    seed: int = 0
-
-    @property
-    def suffix(self) -> str:
-        """The suffix of output files for this search."""
-        return f"beam{self.beam_size}" if self.func == "bs" else self.func
-
-
-def checkpoint_to_use(named: str | Path, last: bool = False) -> Path:
-    """Return a checkpoint by its path, or of a run's folder the best one, or the last if that is wanted."""
+def load_best(named: str | Path, last: bool = False) -> Checkpoint:
+    """Load a checkpoint by its path, or of a run's folder the best one, or the last if that is wanted."""
     path = Path(named).expanduser()
-    return checkpoint_of_run(path, last) if kind_of(path) == "folder" else path
+    return load_checkpoint_of_run(path, last) if kind_of(path) == "folder" else load_checkpoint(path)
+
+
+def checkpoint_to_use(folder: Path) -> Path:
+    """Return the path of the checkpoint that `translate` uses for a run's folder."""
+    return load_best(folder).path
 
 
 def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence[str] = ()) -> Any:
@@ -117,14 +101,19 @@ def moved_files(checkpoint: Checkpoint, folder: Path) -> list[str]:
     return as_overrides(found)
 
 
-class PlainText(Protocol):
-    """Converts plain text into a model's input and its translations into plain text (`corpora.plain_text`)."""
+def preparation_for(checkpoint: Checkpoint, folder: Path) -> TextPreparation:
+    """Read the preparation of a checkpoint's text from a folder's record."""
+    sides = parse_direction(checkpoint.options["model"].get("direction"), str(checkpoint.path))
+    return preparation_of_folder(folder, checkpoint.options["data"].get("train_set"), sides, checkpoint.path)
 
-    def prepare(self, lines: Sequence[str]) -> list[str]:
-        """Return the sources as the model expects them, line by line."""
 
-    def restore(self, lines: Sequence[str]) -> list[str]:
-        """Return the translations as plain text, line by line."""
+def plain_text_of(checkpoint: Checkpoint, folder: Path | None = None) -> PlainText:
+    """Return the plain-text conversion for a checkpoint, by a folder's record or else by the checkpoint's own."""
+    found = preparation_for(checkpoint, folder) if folder else checkpoint.preparation
+    if found is None:
+        hint = "give the folder of its prepared corpus with --prepare FOLDER, or attach it once: pysimt-sac attach"
+        raise UserError("does not record how its text was prepared", checkpoint.path, hint)
+    return PlainText(found, folder or checkpoint.path)
 
 
 class Translator:
@@ -144,57 +133,53 @@ class Translator:
 
     def hypotheses(self, batches: Iterable[Batch], first: int = 0) -> Iterator[tuple[Batch, list[list[Hypothesis]]]]:
         """Yield each batch with the hypotheses of its sentences, best first. first: the first sentence's number."""
-        batches = self.on_device(batches)
-        with out_of_memory_as_user_error(f"batches of {self.search.batch_size} sentences", "lower -b, -k or -m"):
-            if self.search.func == "gs":
-                for batch, found in greedy_stream(self.model, batches, self.search.max_len, self.search.suppress_unk):
-                    yield batch, [[hypothesis] for hypothesis in found]
-            else:
-                yield from ((batch, self.search_batch(batch, first)) for batch in batches)
+        search = self.search
 
-    def on_device(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Yield the batches, moved to the model's device one by one."""
-        for batch in batches:
-            batch.device(self.device)
-            yield batch
+        def on_device() -> Iterator[Batch]:
+            for batch in batches:
+                batch.device(self.device)
+                yield batch
+
+        with out_of_memory_as_user_error(f"batches of {search.batch_size} sentences", "lower -b, -k or -m"):
+            if search.func == "gs":
+                for batch, found in greedy_stream(self.model, on_device(), search.max_len, search.suppress_unk):
+                    yield batch, [[hypothesis] for hypothesis in found]
+                return
+            for batch in on_device():
+                yield batch, self.search_batch(batch, first)
 
     def search_batch(self, batch: Batch, first: int) -> list[list[Hypothesis]]:
         """Translate a batch by beam search or by sampling."""
-        search = self.search
+        search, common = self.search, (self.search.max_len, self.search.suppress_unk)
         if search.func == "bs":
-            return beam_search(
-                self.model, batch, search.beam_size, search.max_len, search.lp_alpha, search.suppress_unk, search.n_best
-            )
+            return beam_search(self.model, batch, search.beam_size, *common, search.lp_alpha, search.n_best)
         top_k = min(search.top_k, len(self.model.trg_vocab))
-        drawn = sample(
-            self.model, batch, search.max_len, search.suppress_unk, search.temperature, top_k, search.seed, first
-        )
+        drawn = sample(self.model, batch, *common, search.temperature, top_k, search.seed, first)
         return [[hypothesis] for hypothesis in drawn]
 
-    def translate(self, corpus: ParallelCorpus, progress: bool = True, first: int = 0) -> list[list[Hypothesis]]:
-        """Return the hypotheses of all sentences, in corpus order. first: how many came before, in other corpora."""
-        results: dict[int, list[Hypothesis]] = {}
+    def translate_lines(self, lines: Sequence[str], progress: bool = False, first: int = 0) -> list[list[Hypothesis]]:
+        """Return the hypotheses of prepared lines, in order; an empty line has none.
+
+        first: how many sentences came before, in other texts.
+        """
+        sentences = [line for line in lines if line.strip()]
+        if not sentences:
+            return [[] for _ in lines]
+        text = Text(sentences, self.model.src_vocab, is_target=False)
+        seed = int(self.model.opts.train.get("seed") or 0)
+        corpus = ParallelCorpus({str(self.model.sl): text}, self.search.batch_size, seed=seed)
         loader, n_batches = corpus.loader(start=world.rank, step=world.size), -(-len(corpus.batches()) // world.size)
         disable = None if progress and world.is_main else True
-        bar = tqdm(loader, total=n_batches, unit="batch", leave=False, disable=disable)
-        for batch, hypotheses in self.hypotheses(bar, first):
-            results.update(zip(batch.indices, hypotheses, strict=True))
+        results: dict[int, list[Hypothesis]] = {}
+        for batch, found in self.hypotheses(tqdm(loader, total=n_batches, leave=False, disable=disable), first):
+            results.update(zip(batch.indices, found, strict=True))
         results = {index: found for part in world.gather(results) for index, found in part.items()}
-        return [results[index] for index in range(len(corpus))]
-
-    def translate_lines(self, lines: Sequence[str], progress: bool = False, first: int = 0) -> list[list[Hypothesis]]:
-        """Return the hypotheses of prepared lines, in order; an empty line has none. first: see `translate`."""
-        words = [line for line in lines if line.strip()]
-        if not words:
-            return [[] for _ in lines]
-        text = Text(words, self.model.src_vocab, is_target=False)
-        corpus = ParallelCorpus({str(self.model.sl): text}, self.search.batch_size)
-        found = iter(self.translate(corpus, progress, first))
-        return [next(found) if line.strip() else [] for line in lines]
+        in_order = (results[index] for index in range(len(sentences)))
+        return [next(in_order) if line.strip() else [] for line in lines]
 
     def prepare(self, lines: Sequence[str]) -> Sequence[str]:
         """Return the lines as the model reads them."""
-        return self.plain.prepare(lines) if self.plain else lines
+        return self.plain.source.prepare(lines) if self.plain else lines
 
     def text(self, hypothesis: Hypothesis) -> str:
         """Return a hypothesis in words."""
@@ -206,7 +191,7 @@ class Translator:
 
     def readable(self, texts: Sequence[str]) -> list[str]:
         """Return hypotheses in readable form; an empty one stays empty."""
-        return self.plain.restore(texts) if self.plain else self.filters(texts)
+        return self.plain.target.restore(texts) if self.plain else self.filters(texts)
 
     def output_files(self, split: str, prefix: str) -> dict[str, Path]:
         """Return the output files of a split's translations; without filters, two have the same text."""
@@ -219,39 +204,41 @@ class Translator:
     def translate_splits(
         self, splits: Sequence[str], prefix: str, warn: Callable[[str], None] = lambda _: None
     ) -> Iterator[Path]:
-        """Translate splits of the configuration into files; yield their paths. All is checked before the first."""
-        for split in splits:
-            self.require_source(split)
-        corpora = {split: self.model.load_data(split, self.search.batch_size, mode="beam") for split in splits}
-        for split in splits:
-            for path in self.output_files(split, prefix).values():
-                require_writable(path)
-        if warning := self.check_splits(splits):
-            warn(warning)
-        for split, corpus in corpora.items():
-            yield from self.write(self.translate(corpus), split, prefix)
+        """Translate splits of the configuration into files; yield their paths."""
+        yield from self.translate_files({split: self.source_of(split) for split in splits}, prefix, warn)
 
-    def translate_file(
-        self, source: Path, split: str, prefix: str, warn: Callable[[str], None] = lambda _: None
+    def translate_files(
+        self, sources: Mapping[str, Path], prefix: str, warn: Callable[[str], None] = lambda _: None
     ) -> Iterator[Path]:
-        """Translate a file that no configuration names; yield the paths written. An empty line stays empty."""
-        lines = list(stream_lines(source, "text file", decode_plain_line if self.plain else decode_line))
-        for number, line in enumerate(lines, 1):
-            check_length(line, number, source)
-        for path in self.output_files(split, prefix).values():
-            require_writable(path)
-        prepared = self.prepare(lines)
-        if warning := InputCheck(self.model.src_vocab)(prepared):
-            warn(warning)
-        yield from self.write(self.translate_lines(prepared, progress=True), split, prefix)
+        """Translate files, by the names of their outputs; yield the paths written. An empty line stays empty.
 
-    def require_source(self, split: str) -> None:
-        """Refuse a split whose source is no longer where it was in training, and say what to do."""
+        All is checked before the first is translated.
+        """
+        texts = {}
+        for name, source in sources.items():
+            lines = list(stream_lines(source, "text file", decode_plain_line if self.plain else decode_line))
+            for number, line in enumerate(lines, 1):
+                check_length(line, number, source)
+            texts[name] = self.prepare(lines)
+            for path in self.output_files(name, prefix).values():
+                require_writable(path)
+        check = InputCheck(self.model.src_vocab)
+        for warning in filter(None, map(check, texts.values())):
+            warn(warning)
+        for name, prepared in texts.items():
+            yield from self.write(self.translate_lines(prepared, progress=True), name, prefix)
+
+    def source_of(self, split: str) -> Path:
+        """Return a split's source; refuse one that is no longer where it was in training, and say what to do."""
         path = self.model.split_files(split).get(self.model.sl)
-        if isinstance(path, str | Path) and not any(kind_of(file) for file in find_files(path)):
+        if not isinstance(path, str | Path):
+            raise UserError(f"no file for {self.model.sl!r}", f"{self.model.opts.filename} [data] {split}_set")
+        found = find_files(path)[0]
+        if not kind_of(found):
             override = f"-x data.{split}_set.{self.model.sl}:FILE"
             hint = f"if the data has moved, say where it is with --data FOLDER or {override}"
             raise UserError("no such corpus file", path, hint)
+        return found
 
     def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
         """Write the translations of a split; yield the paths written. Only rank 0 writes."""
@@ -267,15 +254,9 @@ class Translator:
         """Yield all hypotheses, one per line, as `number ||| text ||| score`."""
         for number, found in enumerate(results):
             texts = [self.text(hypothesis) for hypothesis in found]
-            texts = self.plain.restore(texts) if self.plain else texts
+            texts = self.plain.target.restore(texts) if self.plain else texts
             for text, hypothesis in zip(texts, found, strict=True):
                 yield f"{number} ||| {text} ||| {hypothesis.score:.6f}"
-
-    def check_splits(self, splits: Sequence[str]) -> str:
-        """Return a warning if the sources of some splits are unlike the training text, else an empty string."""
-        check, side = InputCheck(self.model.src_vocab), self.model.sl
-        files = [find_files(self.model.split_files(split)[side])[0] for split in splits]
-        return next((warning for file in files if (warning := check(stream_lines(file, "corpus file")))), "")
 
     def translate_stream(
         self, lines: BinaryIO, write: Callable[[str], None], warn: Callable[[str], None] = lambda _: None
@@ -317,12 +298,9 @@ def lines_at_hand(stream: BinaryIO, most: int, decode: Decode = decode_line) -> 
         item = arrived.get()
         while isinstance(item, str):
             group.append(item)
-            try:
-                item = arrived.get_nowait() if len(group) < most else "full"
-            except queue.Empty:
-                item = "full"
-            if item == "full":
+            if len(group) == most or arrived.empty():
                 break
+            item = arrived.get()
         if group:
             yield group
         if isinstance(item, UserError):

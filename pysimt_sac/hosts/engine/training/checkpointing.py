@@ -9,11 +9,11 @@ from pysimt_sac.core.files import why
 from pysimt_sac.core.metrics import Metric
 from pysimt_sac.core.sections import TrainOptions
 from pysimt_sac.hosts.engine.checkpoint import PREPARATION, Checkpoint, save_checkpoint
-from pysimt_sac.hosts.engine.data.text_preparation import preparation_of_training
 from pysimt_sac.hosts.engine.training.average import WeightAverage
 from pysimt_sac.hosts.engine.training.optim import Optimizer
 from pysimt_sac.hosts.engine.training.progress import Progress
 from pysimt_sac.hosts.engine.training.runs import Run
+from pysimt_sac.text.preparation import preparation_of_training
 
 
 def find_preparation(data: dict[str, Any], sides: tuple[str, str]) -> tuple[dict[str, Any], list[str]]:

@@ -19,7 +19,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_each(name):
+def test_every_filter_does_what_pysimts_does(name):
     given, expected = CASES[name]
     assert FilterChain([name])([given]) == [expected]
 

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from pysimt_sac.hosts.engine.data.moved_files import checksum, find_under, relocated, same_value
+from pysimt_sac.hosts.engine.data.moved_files import content_crc, find_under, relocated, same_value
 from tests.hosts.engine.dying_runs import comparable, differences, last_state
 
 
@@ -24,7 +24,7 @@ def move(old, new):
     return new
 
 
-def test_a_run_goes_on_in_a_copied_folder(toy, pysimt, moved):
+def test_a_run_resumes_in_a_copied_folder(toy, pysimt, moved):
     outcome = pysimt("train", "-C", moved / "toy.conf", "train.max_epochs:3")
     assert outcome.status == 0, outcome.err
     assert pysimt("train", "-C", moved / "toy.conf", "-s", "whole", "train.max_epochs:3").status == 0
@@ -36,7 +36,7 @@ def test_a_run_goes_on_in_a_copied_folder(toy, pysimt, moved):
 
 
 @pytest.mark.parametrize("name", ["train.src", "val.trg", "vocab.src"])
-def test_but_not_with_other_content(pysimt, moved, name):
+def test_a_run_does_not_resume_with_other_content(pysimt, moved, name):
     path = moved / name
     path.write_text(path.read_text().replace("four", "vier").replace("FOUR", "VIER"))
     outcome = pysimt("train", "-C", moved / "toy.conf")
@@ -51,7 +51,7 @@ def test_a_file_under_another_name_is_still_the_same_file(toy, pysimt):
     assert pysimt("train", "-C", toy.config, f"data.val_set.src:{renamed}").status == 0
 
 
-def test_an_actor_that_has_moved_or_is_gone_does_not_stop_what_began_with_it(toy, pysimt):
+def test_a_run_resumes_without_the_actor_it_started_from(toy, pysimt):
     assert pysimt("train", "-C", toy.config, "-s", "actor", "train.max_epochs:1").status == 0
     actor, place = toy.folder / "runs/toy-actor", toy.folder / "other/toy-actor"
     assert pysimt("train", "-C", toy.config, f"train.pretrained_file:{actor}", "train.max_epochs:1").status == 0
@@ -74,8 +74,8 @@ def test_a_file_that_has_changed_in_its_place_is_another_file(toy, pysimt):
     assert "another configuration was trained here; changed: data.val_set: changed content of " in outcome.error
 
 
-def test_states_without_checksums_go_by_names(toy, pysimt):
-    known = {str(toy.src): checksum(str(toy.src))}
+def test_files_without_a_known_checksum_are_compared_by_name(toy, pysimt):
+    known = {str(toy.src): content_crc(str(toy.src))}
     assert same_value(str(toy.src), "/elsewhere/train.src", {})
     assert not same_value(str(toy.src), str(toy.trg), {})
     assert not same_value(str(toy.src), str(toy.trg), known)
@@ -103,13 +103,13 @@ def test_splits_are_found_below_a_folder(pysimt, moved):
     assert (moved / "out.test.gs").read_text() == lines
 
 
-def test_a_folder_that_is_not_there_or_has_other_files(pysimt, moved):
+def test_a_data_folder_that_is_missing_or_has_other_files_is_refused(pysimt, moved):
     words = ["translate", moved / "runs/toy", "-s", "test", "-o", moved / "out", "--data"]
     assert "nowhere: no such folder" in pysimt(*words, moved / "nowhere").error
     assert "no such corpus file" in pysimt(*words, moved / "runs").error
 
 
-def test_the_most_alike_path_is_found(tmp_path):
+def test_the_file_that_shares_the_longest_path_is_found(tmp_path):
     for name in ("test.en", "demo/test.en", "other/test.en", "refs/val.1.de"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
@@ -119,7 +119,7 @@ def test_the_most_alike_path_is_found(tmp_path):
     assert find_under(tmp_path, "/elsewhere/train.en") is None
 
 
-def test_paths_of_pysimts_checkpoints_are_paths_too(tmp_path):
+def test_path_objects_in_pysimts_checkpoints_are_found_too(tmp_path):
     """They are loaded as such, not as strings."""
     (tmp_path / "test.en").touch()
     options = {"data": {"test_set": {"src": PurePosixPath("/gone/test.en")}}, "vocabulary": {}}

@@ -1,31 +1,17 @@
 """Whatever is wrong with what `pysimt translate` is given: one line that names it, exit status 2, nothing written."""
 
-import io
 import re
-import sys
 
 import pytest
 import torch
 
-from pysimt_sac.cli import main
-from tests.conftest import make_toy
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A toy with a checkpoint, shared: translating changes neither."""
-    toy = make_toy(tmp_path_factory.mktemp("trained") / "toy")
-    assert main(["train", "-C", str(toy.config), "train.max_epochs:1", "train.eval_freq:-1"]) == 0
-    (path,) = toy.run_folder.glob("*-final.ckpt")
-    return toy, path
-
 
 @pytest.fixture
-def refused(trained, pysimt, tmp_path):
+def refused(trained_toy, pysimt, tmp_path):
     """Translate and expect to be refused, with a message that fits a pattern, and nothing written."""
 
     def check(pattern, *words, checkpoint=None):
-        outcome = pysimt("translate", checkpoint or trained[1], *words)
+        outcome = pysimt("translate", checkpoint or trained_toy.final_checkpoint, *words)
         assert outcome.status == 2, outcome
         assert outcome.error.startswith(("pysimt translate: error: ", "pysimt: error: "))
         assert re.search(pattern, outcome.error), outcome.error
@@ -36,27 +22,25 @@ def refused(trained, pysimt, tmp_path):
 
 
 WORDS = [
-    ("-k 0", "-k: 0 must be more than 0"),
-    ("-k -3", "-k: -3 must be more than 0"),
+    ("-k 0", "-k: 0 must be at least 1"),
     ("-k many", "invalid int value"),
-    ("-k 9999999999999999999", "within reason"),
+    ("-b 9999999999999999999", "-b: 9999999999999999999 is absurdly large"),
     ("-f bs -k 100000", r"-k: 100000 must be at most 1000 \(4 to 12 are usual\)"),
-    ("-m 0", "-m: 0 must be more than 0"),
+    ("-m 0", "-m: 0 must be at least 1"),
     ("-m 1000000000000", "-m: 1000000000000 must be at most 100000"),
-    ("-b 0", "-b: 0 must be more than 0"),
-    ("-a -1", "must be 0 or more"),
-    ("-a nan", "must be 0 or more"),
-    ("-a inf", "must be 0 or more"),
-    ("--temperature 0", "must be more than 0"),
-    ("--temperature nan", "must be more than 0"),
-    ("--temperature inf", "must be more than 0"),
-    ("--top-k -1", "must be 0 or more"),
-    ("--seed -1", "must be 0 or more"),
+    ("-b 0", "-b: 0 must be at least 1"),
+    ("-a -1", "-a: -1.0 must be at least 0"),
+    ("-a nan", "-a: nan is not a finite number"),
+    ("--temperature 0", "--temperature: 0.0 must be more than 0"),
+    ("--temperature inf", "--temperature: inf is not a finite number"),
+    ("--top-k -1", "--top-k: -1 must be at least 0"),
+    ("--seed -1", "--seed: -1 must be at least 0"),
     ("-f beam", "invalid choice: 'beam'"),
     ("-N", "n-best lists come from beam search"),
     ("-N -f bs", "n-best lists are written to files, not to standard output"),
     ("-d cuda:7", "GPU"),
     ("-s test", "-o PREFIX: missing"),
+    ("-o OUT", "-o: standard input is translated to standard output, not to files .write > FILE instead"),
     ("-s tset -o OUT", "unknown split 'tset'.*did you mean 'test'"),
     ("-s test,tset -o OUT", "unknown split 'tset'.*did you mean 'test'"),
     ("-s , -o OUT", "',' is not a list of splits"),
@@ -85,13 +69,13 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("words", "pattern"), WORDS, ids=[case[0] for case in WORDS])
-def test_arguments(refused, tmp_path, words, pattern):
+def test_arguments_that_make_no_sense_are_refused(refused, tmp_path, words, pattern):
     refused(pattern, *words.replace("OUT", str(tmp_path / "out")).split())
 
 
-def test_a_folder_where_a_translation_should_go(trained, pysimt, tmp_path):
+def test_a_folder_in_place_of_an_output_file_is_refused_before_translating(trained_toy, pysimt, tmp_path):
     (tmp_path / "out.test.gs.raw").mkdir()
-    outcome = pysimt("translate", trained[1], "-s", "val,test", "-o", tmp_path / "out")
+    outcome = pysimt("translate", trained_toy.final_checkpoint, "-s", "val,test", "-o", tmp_path / "out")
     assert outcome.status == 2
     assert "out.test.gs.raw: is a folder; a file was to be written here" in outcome.error
     assert not (tmp_path / "out.val.gs.raw").exists()
@@ -106,53 +90,53 @@ def test_a_folder_where_a_translation_should_go(trained, pysimt, tmp_path):
         (b"PK\x05\x06" + b"\0" * 18, "is not a checkpoint, or is damaged"),
     ],
 )
-def test_files_that_are_no_checkpoints(refused, tmp_path, content, reason):
+def test_files_that_are_no_checkpoints_are_refused(refused, tmp_path, content, reason):
     path = tmp_path / "x.ckpt"
     path.write_bytes(content)
     refused(f"x.ckpt: {reason}", checkpoint=path)
 
 
-def test_a_missing_checkpoint_and_a_folder(refused, tmp_path):
+def test_a_missing_checkpoint_and_a_folder_without_one_are_refused(refused, tmp_path):
     refused("no such checkpoint", checkpoint=tmp_path / "x.ckpt")
     refused("holds no checkpoint", checkpoint=tmp_path)
     (tmp_path / "x.best.bleu.ckpt").write_bytes(b"junk")
     refused("x.best.bleu.ckpt: is not a checkpoint, or is damaged", checkpoint=tmp_path)
 
 
-def test_a_run_without_validation_has_its_last_checkpoint(trained, pysimt, tmp_path):
-    assert pysimt("translate", trained[0].run_folder, "-s", "test", "-o", f"{tmp_path}/").status == 0
+def test_a_run_without_validation_translates_with_its_last_checkpoint(trained_toy, pysimt, tmp_path):
+    assert pysimt("translate", trained_toy.run_folder, "-s", "test", "-o", f"{tmp_path}/").status == 0
     assert (tmp_path / "toy.test.gs").is_file()
     lone = tmp_path / "lone.ckpt"
-    lone.write_bytes(trained[1].read_bytes())
+    lone.write_bytes(trained_toy.final_checkpoint.read_bytes())
     assert pysimt("translate", lone, "-s", "test", "-o", f"{tmp_path}/").status == 0
     assert (tmp_path / "lone.test.gs").read_text() == (tmp_path / "toy.test.gs").read_text()
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_a_training_state_is_no_checkpoint(trained, refused):
-    refused("is not a checkpoint of pysimt or pysimt_sac", checkpoint=trained[0].run_folder / "train_state.pt")
+def test_a_training_state_is_refused_as_a_checkpoint(trained_toy, refused):
+    refused("is not a checkpoint of pysimt or pysimt_sac", checkpoint=trained_toy.run_folder / "train_state.pt")
 
 
-@pytest.mark.parametrize("cut", [1, 21, 22, 100, 5000, 40000])
-def test_a_cut_checkpoint(trained, refused, tmp_path, cut):
+@pytest.mark.parametrize("cut", [1, 22, 5000, 40000])
+def test_a_truncated_checkpoint_is_refused(trained_toy, refused, tmp_path, cut):
     path = tmp_path / "x.ckpt"
-    path.write_bytes(trained[1].read_bytes()[:-cut])
+    path.write_bytes(trained_toy.final_checkpoint.read_bytes()[:-cut])
     refused("is truncated: the end of the checkpoint is missing", checkpoint=path)
 
 
-def test_a_cut_checkpoint_of_the_oldest_format(trained, refused, tmp_path):
+def test_a_truncated_checkpoint_of_the_oldest_format_is_refused(trained_toy, refused, tmp_path):
     path = tmp_path / "x.ckpt"
-    torch.save(torch.load(trained[1], weights_only=True), path, _use_new_zipfile_serialization=False)
+    torch.save(torch.load(trained_toy.final_checkpoint, weights_only=True), path, _use_new_zipfile_serialization=False)
     path.write_bytes(path.read_bytes()[:2000])
     refused("it is truncated", checkpoint=path)
 
 
 @pytest.mark.parametrize("name", ["old_format", "new_format"])
-def test_python_files_that_only_the_checkpoint_names_are_not_run(trained, refused, tmp_path, name):
+def test_python_files_that_only_the_checkpoint_names_are_not_run(trained_toy, refused, tmp_path, name):
     """Else anybody's checkpoint could run what lies beside it."""
     trace, plugin, path = tmp_path / "executed", tmp_path / f"{name}.py", tmp_path / "x.ckpt"
     plugin.write_text(f"open({str(trace)!r}, 'w').close()\n")
-    content = torch.load(trained[1], weights_only=True)
+    content = torch.load(trained_toy.final_checkpoint, weights_only=True)
     content["opts"]["model"]["plugin_modules"] = [str(plugin)]
     content["opts"]["train"]["model_type"] = "Mine"
     torch.save(content, path, _use_new_zipfile_serialization=name == "new_format")
@@ -162,21 +146,14 @@ def test_python_files_that_only_the_checkpoint_names_are_not_run(trained, refuse
     assert trace.exists()
 
 
-def test_a_checkpoint_that_lacks_weights(trained, refused, tmp_path):
-    content = torch.load(trained[1], weights_only=True)
+def test_a_checkpoint_that_lacks_weights_is_refused(trained_toy, refused, tmp_path):
+    content = torch.load(trained_toy.final_checkpoint, weights_only=True)
     del content["model"]["dec.emb.weight"]
     torch.save(content, tmp_path / "x.ckpt")
     refused("x.ckpt: lacks the weights dec.emb.weight", checkpoint=tmp_path / "x.ckpt")
 
 
 # Standard input
-
-
-class Stdin:
-    """Standard input with these bytes."""
-
-    def __init__(self, content):
-        self.buffer = io.BytesIO(content)
 
 
 @pytest.mark.parametrize(
@@ -189,33 +166,33 @@ class Stdin:
         (b"one " * 100_000 + b"\n", "line 1 has 100000 words"),
     ],
 )
-def test_standard_input(refused, monkeypatch, content, pattern):
-    monkeypatch.setattr(sys, "stdin", Stdin(content))
-    refused(f"standard input.*{pattern}")
+def test_standard_input_that_is_no_text_is_refused(trained_toy, translate_stdin, content, pattern):
+    outcome = translate_stdin(content, trained_toy.final_checkpoint)
+    assert outcome.status == 2
+    assert re.search(f"standard input.*{pattern}", outcome.error)
+    assert outcome.out == ""
 
 
-def test_what_came_before_a_bad_line_is_translated(trained, pysimt, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", Stdin(b"one two\n\nthree\ncaf\xe9\n"))
-    outcome = pysimt("translate", trained[1])
+def test_lines_before_a_bad_one_are_translated(trained_toy, translate_stdin):
+    outcome = translate_stdin(b"one two\n\nthree\ncaf\xe9\n", trained_toy.final_checkpoint)
     assert outcome.status == 2
     assert outcome.out.count("\n") == 3
     assert "standard input: line 4 is not valid UTF-8" in outcome.error
 
 
 @pytest.mark.parametrize("words", ["-f bs -k 1000", "-f sample --top-k 1000", "-b 1000000000", "-f bs -k 2 -m 1"])
-def test_large_numbers_that_make_sense(trained, pysimt, monkeypatch, words):
-    monkeypatch.setattr(sys, "stdin", Stdin(b"one two\nthree"))
-    outcome = pysimt("translate", trained[1], *words.split())
+def test_extreme_values_of_the_search_work(trained_toy, translate_stdin, words):
+    outcome = translate_stdin(b"one two\nthree", trained_toy.final_checkpoint, *words.split())
     assert outcome.status == 0, outcome.err
     assert outcome.out.count("\n") == 2
 
 
-def test_samples_from_standard_input_do_not_depend_on_the_batches(trained, pysimt, monkeypatch):
+def test_samples_from_standard_input_do_not_depend_on_the_batches(trained_toy, translate_stdin):
     """Nor do equal lines have equal samples: each has random numbers of its own."""
     found = []
     for size in ("1", "2", "16"):
-        monkeypatch.setattr(sys, "stdin", Stdin(b"one two three\n\n" + b"one two three\n" * 5))
-        outcome = pysimt("translate", trained[1], "-f", "sample", "--seed", "3", "-b", size)
+        text = b"one two three\n\n" + b"one two three\n" * 5
+        outcome = translate_stdin(text, trained_toy.final_checkpoint, "-f", "sample", "--seed", "3", "-b", size)
         assert outcome.status == 0
         found.append(outcome.out.splitlines())
     assert found[0] == found[1] == found[2]

@@ -1,43 +1,30 @@
-"""How a model's text was prepared, as stored in checkpoints; without it, the model cannot be given plain text.
+"""How a model's text was prepared, as corpora and checkpoints record it; `plain_text` applies it.
 
 `pysimt-sac prepare` writes it to `corpus.json` in its folder, under `preparation`, for each training text; training
-copies it into the checkpoints. `pysimt_sac.corpora.plain_text` applies it.
+copies it into the checkpoints.
 """
 
-import base64
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import read_lines, require_file, why
+from pysimt_sac.core.files import read_json
+from pysimt_sac.text.subwords import KINDS, Segmentation, read_segmentation
 
 RECORD_NAME = "corpus.json"
 KEY = "preparation"
 STEPS = ("lowercase", "normalise", "tokenise")
-KINDS = ("bpe", "sentencepiece")
 HINT = "prepare the corpus again, or write the record by hand (docs/corpora.md)"
 
 
 @dataclass(frozen=True)
-class Segmentation:
-    """A subword segmentation, with everything needed to apply it.
-
-    model: BPE codes as text, or a SentencePiece model in base64; units: subword-nmt's vocabulary as text; its units
-    with fewer than `threshold` occurrences are split further. In a folder's record both are names of files beside it.
-    """
-
-    kind: str
-    model: str
-    units: str = ""
-    threshold: int = 0
-
-
-@dataclass(frozen=True)
 class SidePreparation:
-    """How the text of one side was prepared: Moses' steps in order, then the segmentation."""
+    """How the text of one side was prepared: Moses' steps in order, then the segmentation.
+
+    split_hyphens: whether hyphens within words are tokens, `@-@`.
+    """
 
     language: str
     steps: tuple[str, ...] = STEPS
@@ -79,12 +66,13 @@ def read_side(entry: Any, where: object, name: str, folder: Path | None = None) 
         raise UserError(f"{steps!r} is not a list of steps", place, f"of {', '.join(STEPS)}, in their order")
     segmentation = entry.get("segmentation")
     if segmentation is not None:
-        segmentation = read_segmentation(segmentation, place, folder)
+        segmentation = check_segmentation(segmentation, place)
+        segmentation = read_segmentation(segmentation, folder, place) if folder else segmentation
     return SidePreparation(entry["language"], tuple(steps), entry.get("split_hyphens") is True, segmentation)
 
 
-def read_segmentation(entry: Any, place: str, folder: Path | None) -> Segmentation:
-    """Check and read a segmentation's entry, with the content of the files that it names."""
+def check_segmentation(entry: Any, place: str) -> Segmentation:
+    """Check and read a segmentation's entry."""
     entry = entry if isinstance(entry, dict) else {}
     kind, threshold = entry.get("kind"), entry.get("threshold", 0)
     model, units = entry.get("model"), entry.get("units") or ""
@@ -92,29 +80,13 @@ def read_segmentation(entry: Any, place: str, folder: Path | None) -> Segmentati
         raise UserError(f"{kind!r} is not a segmentation", place, f"one of {', '.join(KINDS)}")
     if not (isinstance(model, str) and model and isinstance(units, str) and type(threshold) is int and threshold >= 0):
         raise UserError("the segmentation is incomplete", place, HINT)
-    if folder is not None:
-        model = read_model(folder / model, kind)
-        units = "\n".join(read_lines(folder / units, "BPE vocabulary")) if units and threshold else ""
     return Segmentation(kind, model, units, threshold)
 
 
-def read_model(path: Path, kind: str) -> str:
-    """Return the content of a file of BPE codes or of a SentencePiece model."""
-    if kind == "bpe":
-        return "\n".join(read_lines(path, "file of BPE codes"))
-    try:
-        return base64.b64encode(require_file(path, "SentencePiece model").read_bytes()).decode()
-    except OSError as error:
-        raise UserError(f"cannot be read: {why(error)}", path) from error
-
-
 def read_record(folder: Path) -> dict[str, Any]:
-    """Return a folder's record of its training texts by name; empty if an earlier version wrote it."""
+    """Return a folder's record of its training texts, by name."""
     path = folder / RECORD_NAME
-    try:
-        record = json.loads("\n".join(read_lines(path, "record of a prepared corpus")))
-    except ValueError as error:
-        raise UserError(f"is not JSON: {error}", path, HINT) from error
+    record = read_json(path, "record of a prepared corpus", HINT)
     entries = record.get(KEY, {}) if isinstance(record, dict) else None
     if not isinstance(entries, dict):
         raise UserError("is not the record of a prepared corpus", path, HINT)
@@ -145,9 +117,7 @@ def preparation_of_training(train_set: Any, sides: Sequence[str]) -> TextPrepara
     found = []
     for side, name in zip(sides, text_names(train_set, sides), strict=True):
         folder = Path(train_set[side]).parent if name else Path()
-        if not name or not (folder / RECORD_NAME).is_file():
-            return None
-        entries = read_record(folder)
+        entries = read_record(folder) if name and (folder / RECORD_NAME).is_file() else {}
         if name not in entries:
             return None
         found.append(read_side(entries[name], folder / RECORD_NAME, name, folder))
