@@ -201,14 +201,6 @@ class Translations:
         """The number of steps of each sentence: its words, and its `<eos>` unless it was truncated."""
         return [len(words) + ended for words, ended in zip(self.hypotheses, self.ended, strict=True)]
 
-    def with_references_of(self, permutation: Sequence[int]) -> "Translations":
-        """Give sentence i the reference of permutation[i]: the permuted control for algorithms that look ahead.
-
-        The reward function of a sentence, including its scale, is then another sentence's, consistently in calls of a
-        `Rewarder` and in `next_rewards`. `permute` moves realised rewards, which does not cover other words.
-        """
-        return dataclasses.replace(self, references=[self.references[other] for other in permutation])
-
     @classmethod
     def from_ids(
         cls,

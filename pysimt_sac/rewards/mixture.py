@@ -170,7 +170,7 @@ def permute(rewards: Rewards, steps: Sequence[int], permutation: Sequence[int]) 
     """Give sentence i the rewards of sentence permutation[i], at the same relative position: the permuted control.
 
     The rewards keep their distribution, but carry no information on which translation is good. Algorithms that use
-    `next_rewards` permute references instead (`Translations.with_references_of`).
+    `next_rewards` permute references instead (`Collector.references`).
     """
     permuted_TB = np.zeros_like(rewards.potentials_TB)
     for column, other in enumerate(permutation):

@@ -165,27 +165,6 @@ def assemble(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     return fields
 
 
-def bytes_needed(
-    size: int,
-    batch_size: int,
-    source_length: int,
-    reference_length: int,
-    rollout_steps: int,
-    labels: bool = False,
-    n_words: int = 0,
-    n_states: int = 0,
-) -> int:
-    """Return the maximum memory of `size` batches, in bytes, for sentences up to these lengths.
-
-    n_words, n_states: likeliest words per step and branched states per sentence, in branched rollouts.
-    """
-    per_step = 4 + 4 + (8 if labels else 0)  # word, potential; label and the learned part of the potential
-    per_step += n_words * (4 + 4 + 4)  # word, log pi, reward
-    per_state = 4 + 4 + n_words * (4 + 1 + 4 + 4)  # time, sentence; word, valid flag, reward, return
-    per_sentence = 4 * (source_length + reference_length) + 4 + per_step * rollout_steps + 4 + per_state * n_states
-    return size * batch_size * per_sentence
-
-
 class ReplayBuffer:
     """The last `size` experiences; it has its own random state."""
 
@@ -197,13 +176,6 @@ class ReplayBuffer:
 
     def __len__(self) -> int:
         return len(self.entries)
-
-    def describe_size(
-        self, batch_size: int, longest: int, labels: bool = False, n_words: int = 0, n_states: int = 0
-    ) -> str:
-        """Describe the memory of the full buffer; labels: whether words are labelled; see `bytes_needed`."""
-        most = bytes_needed(self.size, batch_size, longest, longest, longest, labels, n_words, n_states)
-        return f"Replay buffer: at most {most / 1e6:.0f} MB, if sentences have up to {longest} words"
 
     def clear(self, seed: int) -> None:
         """Remove all entries, and start a new random stream."""

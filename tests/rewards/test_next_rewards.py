@@ -185,22 +185,6 @@ def test_a_reward_of_the_users_own_is_called_with_the_extended_hypotheses(regist
     assert np.count_nonzero(found) > 10
 
 
-@pytest.mark.parametrize("unit", ["piece", "word"])
-def test_with_permuted_references_it_is_another_sentences_reward_function(unit):
-    rewarder = make("gleu", unit)
-    translations, candidates, limits = random_batch(3, 2, seed=6)
-    permuted = translations.with_references_of([2, 0, 1])
-    assert permuted.hypotheses == translations.hypotheses
-    found = rewarder.next_rewards(permuted, candidates, limits)
-    for column, other in enumerate([2, 0, 1]):
-        n_steps = translations.steps[column]
-        alone = Translations([translations.hypotheses[column]], [translations.references[other]],
-                             [translations.ended[column]], tokens=TOKENS)  # fmt: skip
-        expected = rewarder.next_rewards(alone, candidates[:n_steps, [column]], limits[[column]])
-        assert found[:n_steps, [column]].tolist() == expected.tolist()
-    assert rewarder(permuted).scale_B.tolist() == rewarder(translations).scale_B[[2, 0, 1]].tolist()
-
-
 def test_rewards_that_learn_are_refused():
     translations, candidates, limits = random_batch(2, 2, seed=5)
     with pytest.raises(UserError, match="unsup learns from sampled words"):

@@ -128,5 +128,4 @@ def test_where_they_are_not_known():
     source = SourceTexts(FakeIds([["a"], ["b"]]), FakeTokens(), filters=FilterChain(["upper"]))
     both = Translations([["a"]] * 3, [["a"]] * 3, [True] * 3, source=source, sentences=[1, 1, 0])
     assert both.sources == ["B", "B", "A"]
-    assert both.with_references_of([2, 1, 0]).sources == ["B", "B", "A"]
     assert both.numbers is None

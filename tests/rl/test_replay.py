@@ -6,7 +6,7 @@ import io
 import pytest
 import torch
 
-from pysimt_sac.rl.replay import IN_USE, Branches, Choices, Experience, ReplayBuffer, bytes_needed
+from pysimt_sac.rl.replay import IN_USE, Branches, Choices, Experience, ReplayBuffer
 
 
 def experience(number, size=2, source=3, reference=4, steps=5, labels=False):
@@ -121,32 +121,6 @@ def test_some_hypotheses_can_be_selected():
     assert torch.equal(some.potentials_TB, whole.potentials_TB[:, [2, 0]])
     assert all(value.size(-1) == 2 for value in some.tensors().values())
     assert some.created_at_update == 3
-
-
-def test_the_memory_is_known_in_advance():
-    for labels in (False, True):
-        replay = ReplayBuffer(3, seed=1)
-        for number in range(5):
-            replay.add(experience(number, size=2, source=3, reference=4, steps=5, labels=labels))
-        stored = [value for entry in replay.entries for value in entry.tensors().values()]
-        assert sum(value.nbytes for value in stored) == bytes_needed(3, 2, 3, 4, 5, labels)
-
-
-def test_the_memory_of_branches_is_known_in_advance():
-    replay = ReplayBuffer(3, seed=1)
-    for number in range(5):
-        replay.add(branched(number, size=2, steps=5, n_states=4))  # two states of each sentence, three words
-    stored = [value for entry in replay.entries for value in entry.tensors().values()]
-    assert sum(value.nbytes for value in stored) == bytes_needed(3, 2, 3, 4, 5, n_words=3, n_states=2)
-
-
-def test_the_size_that_is_told_counts_labels():
-    """500 batches of 40 sentences, 50 words each: source, reference, words and potentials, and what is once each."""
-    per_sentence = 4 * (50 + 50 + 51 + 50 + 1)
-    labels = (4 + 4) * 50
-    replay = ReplayBuffer(500, seed=1)
-    for told, size in ((False, per_sentence), (True, per_sentence + labels)):
-        assert f"at most {500 * 40 * size / 1e6:.0f} MB" in replay.describe_size(40, 50, labels=told)
 
 
 @pytest.mark.parametrize("amount", [0, 2, 5])
