@@ -10,15 +10,15 @@ import dataclasses
 import functools
 import logging
 import platform
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from pysimt import logger, mainloop, metrics, models, monitor, stranslator, translators
-from pysimt.config import Options
+from pysimt.config import TRAIN_DEFAULTS, Options
 from pysimt.models import SimultaneousNMT, SimultaneousTFNMT
 from pysimt.samplers.approx import ApproximateBucketBatchSampler
 from pysimt.stranslator import STranslator
@@ -30,7 +30,7 @@ from pysimt.utils.topology import DataSource
 import pysimt_sac.models  # noqa: F401 - registers our algorithms
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.core.files import make_folder, require_file, write_lines
+from pysimt_sac.core.files import make_folder, require_file
 from pysimt_sac.core.metrics import ScoredBy
 from pysimt_sac.core.options import defaults, names, read_section
 from pysimt_sac.core.registry import METRICS, MODELS, load_plugin_modules
@@ -43,7 +43,6 @@ from pysimt_sac.hosts.engine.config.parser import (
     keys_of,
     plugin_modules,
     read_config,
-    resolved_text,
     used_option_classes,
 )
 from pysimt_sac.hosts.engine.config.recipe import check_recipe, check_supported_by_pysimt
@@ -52,9 +51,9 @@ from pysimt_sac.hosts.engine.decoding.translation import SearchOptions, Translat
 from pysimt_sac.hosts.engine.training.interrupts import Interrupted
 from pysimt_sac.hosts.engine.training.randomness import draw_seed
 from pysimt_sac.hosts.engine.training.runs import open_run
-from pysimt_sac.hosts.pysimt import resume as pysimt_resume
+from pysimt_sac.hosts.pysimt import resume
 from pysimt_sac.hosts.pysimt.actor import PysimtActor
-from pysimt_sac.hosts.pysimt.loop import AveragingMonitor, Loop
+from pysimt_sac.hosts.pysimt.loop import AveragingMonitor, HostJournal, Loop, stopped_by_signals
 from pysimt_sac.hosts.pysimt.stepper import SearchablePysimtModel
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.session import Log, Session, TrainedByAlgorithm
@@ -104,7 +103,7 @@ def register() -> None:
             setattr(models, name, type(name, (PysimtShell,), {"algorithm": registered}))
     for name, scored_by in METRICS.items.items():
         if name not in metrics.metric_info:
-            setattr(metrics, f"{name}Scorer", lambda name=name, scored_by=scored_by: Scorer(name, scored_by))
+            setattr(metrics, f"{name}Scorer", make_scorer(name, scored_by))
             metrics.metric_info[name] = "max" if scored_by.higher_better else "min"
             metrics.beam_metrics.append(name)
     repair()
@@ -138,16 +137,14 @@ def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
     return {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
 
 
-class Scorer:
-    """One of our metrics, for pysimt's evaluator."""
+def make_scorer(name: str, scored_by: ScoredBy) -> Callable[[], Any]:
+    """Return one of our metrics as pysimt's evaluator wants it: a class whose objects can `compute`."""
 
-    def __init__(self, name: str, scored_by: ScoredBy) -> None:
-        self.name, self.scored_by = name, scored_by
+    def compute(refs: Any, hyps: list[str], language: str | None = None) -> Any:
+        score = scored_by.compute(hyps, read_reference_files(*refs))
+        return metrics.Metric(name, score, higher_better=scored_by.higher_better)
 
-    def compute(self, refs: Any, hyps: list[str], language: str | None = None) -> Any:
-        """Score translations against one or several reference files."""
-        score = self.scored_by.compute(hyps, read_reference_files(*refs))
-        return metrics.Metric(self.name, score, higher_better=self.scored_by.higher_better)
+    return lambda: SimpleNamespace(compute=compute)
 
 
 # Search
@@ -159,12 +156,8 @@ class EngineSearch:
     def __init__(
         self, model: Any, data_loader: Any, out_prefix: str, batch_size: int, filter_chain: Any = None, **more: Any
     ) -> None:
-        self.model, self.data_loader, self.out_prefix, self.filtered = (
-            model,
-            data_loader,
-            out_prefix,
-            bool(filter_chain),
-        )
+        self.model, self.data_loader, self.out_prefix = model, data_loader, out_prefix
+        self.filtered = bool(filter_chain)
         self.search = more.get("search") or SearchOptions("bs", max_len=more["max_len"])
         self.beam_size = self.search.beam_size  # set by pysimt's loop
 
@@ -203,12 +196,10 @@ def our_search(model: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def pysimt_options(ours: EngineOptions) -> Any:
-    """Convert merged, overridden and interpolated engine options to pysimt's, which are only read from files."""
-    with tempfile.TemporaryDirectory() as folder:
-        written = Path(folder) / "merged.conf"
-        write_lines(written, resolved_text(ours, given_only=True).splitlines())
-        options = Options(str(written), [])
-    options.filename = ours.filename
+    """Convert merged, overridden and interpolated engine options to pysimt's."""
+    sections = {name: dict(ours[name]) for name in ours.sections}
+    options = Options.from_dict({"filename": ours.filename, "sections": list(sections), **sections})
+    options.train = {**TRAIN_DEFAULTS, **options.train}
     return options
 
 
@@ -254,8 +245,8 @@ def train(args: argparse.Namespace, manager: Any) -> int:
         metric = str(ours.train["eval_metrics"]).split(",")[0].strip()
         pretrained = find_checkpoint(ours.train["pretrained_file"], metric)
     logger.setup()
-    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, pysimt_resume.stopped_by_signals():
-        if reason := pysimt_resume.finished(run.state, ours.train):
+    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, stopped_by_signals():
+        if reason := resume.finished(run.state, ours.train):
             more = "raise max_epochs, max_iterations or patience to continue; --restart starts over"
             log.info(f"{run.exp_id} in {run.folder} is finished: {reason} ({more})")
             return 0
@@ -264,18 +255,22 @@ def train(args: argparse.Namespace, manager: Any) -> int:
         options.train.update(subfolder=run.subfolder, exp_id=run.exp_id, seed=fix_seed(seed))
         if ours.train["pretrained_file"]:
             options.train["pretrained_file"] = pretrained
-        with pysimt_resume.HostJournal(run, options.train["tensorboard_dir"]) as journal:
-            versions = f"torch {torch.__version__}, Python {platform.python_version()}"
-            log.info(f"Host: {choice.describe()}, {versions}, {manager}")
-            log.info(pysimt_resume.describe_resuming(run) if run.state else options)
-            for warning in warnings:
-                log.info(f"Warning: {warning}")
-            try:
-                model = build_model(model_type, options)
-                Loop(model, options.train, manager, recipe, run, ours.to_dict(), journal)()
-            except Interrupted as interruption:
-                log.info(f"Stopped by {interruption}; the same command resumes from the end of the last complete epoch")
-                return interruption.status
+        log.addHandler(journal := HostJournal(run, options.train["tensorboard_dir"]))
+        versions = f"torch {torch.__version__}, Python {platform.python_version()}"
+        log.info(f"Host: {choice.describe()}, {versions}, {manager}")
+        if run.remark:
+            log.info(run.remark)
+        epochs = len(run.state["progress"]["train_loss"]) if run.state else 0
+        log.info(f"Resuming {run.exp_id} after {epochs} complete epochs" if run.state else options)
+        for warning in warnings:
+            log.info(f"Warning: {warning}")
+        try:
+            Loop(build_model(model_type, options), options.train, manager, recipe, ours.to_dict(), journal)()
+        except Interrupted as interruption:
+            log.info(f"Stopped by {interruption}; the same command resumes from the end of the last complete epoch")
+            return interruption.status
+        finally:
+            journal.close()
     return 0
 
 

@@ -1,21 +1,80 @@
-"""pysimt's training loop, extended by training recipes and exact resuming at epoch boundaries."""
+"""pysimt's training loop, extended by training recipes, our journal, and exact resuming at epoch boundaries."""
 
 import contextlib
 import logging
+import signal
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from pysimt import mainloop, metrics, monitor
 from pysimt.utils.data import make_dataloader
 
+from pysimt_sac.core.files import make_folder
 from pysimt_sac.core.sections import RecipeOptions, TrainOptions
 from pysimt_sac.hosts.engine.training.average import WeightAverage
 from pysimt_sac.hosts.engine.training.checkpointing import find_preparation
-from pysimt_sac.hosts.engine.training.runs import Run
+from pysimt_sac.hosts.engine.training.interrupts import Interrupted
+from pysimt_sac.hosts.engine.training.journal import Journal
+from pysimt_sac.hosts.engine.training.runs import Run, files_of_run
 from pysimt_sac.hosts.engine.training.schedule import plan_schedule, resume_schedule
-from pysimt_sac.hosts.pysimt import resume as pysimt_resume
+from pysimt_sac.hosts.pysimt import resume
+from pysimt_sac.hosts.pysimt.recipe import follow_recipe
 
 log = logging.getLogger("pysimt")
+
+
+class HostJournal(logging.Handler):
+    """Our journal in place of pysimt's TensorBoard handle and, as a logging handler, of its log file.
+
+    Messages before `open` are kept in memory, so that a failed start leaves no files behind.
+    """
+
+    def __init__(self, run: Run, tensorboard_dir: str) -> None:
+        super().__init__()
+        self.run, self.kept = run, list[str]()
+        self.board = Path(tensorboard_dir) / run.subfolder / run.exp_id if tensorboard_dir else None
+        self.journal: Journal | None = None
+
+    def open(self) -> None:
+        """Start the run; from here on, its folder is written to."""
+        if self.board:
+            make_folder(self.board)
+        run = self.run
+        run.begin()
+        state = run.state or {"journal": None, "progress": {"uctr": 0}}
+        self.journal = Journal(run.folder, run.exp_id, self.board, state["journal"], state["progress"]["uctr"])
+        for message in self.kept:
+            self.journal.note(message)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one message of pysimt's logger."""
+        (self.journal.note if self.journal else self.kept.append)(record.getMessage())
+
+    def say(self, message: str) -> None:
+        """Write a line to console and log."""
+        log.info(message)
+
+    def log_scalar(self, name: str, value: float, step: int) -> None:
+        """Write a point of a curve."""
+        assert self.journal is not None
+        self.journal.log_scalar(name, value, step)
+
+    def log_metrics(self, results: list[Any], step: int, suffix: str = "") -> None:
+        """Log the scores of a validation; pysimt's `suffix` is a prefix of their names."""
+        for metric in results:
+            self.log_scalar(suffix + metric.name, metric.score, step)
+
+    def close(self) -> None:
+        """Close the journal; also called by pysimt's loop when it has finished."""
+        log.removeHandler(self)
+        if self.journal:
+            self.journal.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"Curves: {self.run.exp_id}.scalars.jsonl"
 
 
 class AveragingMonitor(monitor.Monitor):  # type: ignore[misc]
@@ -48,36 +107,33 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         options: dict[str, Any],
         manager: Any,
         recipe: RecipeOptions,
-        run: Run,
         config: dict[str, Any],
-        journal: pysimt_resume.HostJournal,
+        journal: HostJournal,
     ) -> None:
-        self.run, self.config, self.journal = run, config, journal
+        self.run, self.config, self.journal = journal.run, config, journal
+        state, self.files = self.run.state, files_of_run(config)
         mainloop.TensorBoard = lambda *_: journal
         # A resumed run gets its weights from the training state.
-        super().__init__(model, {**options, "pretrained_file": ""} if run.state else options, manager)
+        super().__init__(model, {**options, "pretrained_file": ""} if state else options, manager)
         if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss in any case
             self.vloss_iterator = make_dataloader(model.load_data("val", self.batch_size, mode="eval"))
         self.monitor.preparation, notes = find_preparation(config["data"], (str(model.sl), str(model.tl)))
-        for note in notes:
+        for note in (*notes, *self.follow(recipe)):
             log.info(note)
-        self.follow(recipe)
-        if run.state:
-            pysimt_resume.restore(self, run.state, metrics.Metric)
+        if state:
+            resume.restore(self, state, metrics.Metric)
         self.eval_zero: bool = options["eval_zero"] and self.eval_freq >= 0 and self.monitor.vctr == 0
         journal.open()
 
-    def follow(self, recipe: RecipeOptions) -> None:
-        """Apply the recipe to every optimiser step."""
+    def follow(self, recipe: RecipeOptions) -> list[str]:
+        """Apply the recipe to every optimiser step; return notes for the log."""
         limits = TrainOptions(max_iterations=self.max_iterations, max_epochs=self.max_epochs)
         planned, state = plan_schedule(recipe, limits, len(self.train_iterator)), self.run.state
-        self.schedule, notes = resume_schedule(planned, state["progress"].get("lr_total", 0) if state else None)
-        for note in notes:
-            log.info(note)
+        self.schedule, notes = resume_schedule(planned, state["progress"]["lr_total"] if state else None)
         self.average = self.monitor.average = WeightAverage(self.model, recipe.ema_decay)
-        pysimt_resume.follow_lr_factor(self.optim.optim, self.lr_factor)
-        pysimt_resume.decay_weights(self.optim.optim, self.model, recipe.weight_decay)
+        follow_recipe(self.optim.optim, self.model, self.lr_factor, recipe.weight_decay)
         self.optim.optim.register_step_post_hook(lambda *_: self.average.update())
+        return notes
 
     def lr_factor(self) -> float:
         """Return the current learning-rate factor: the model's times the schedule's."""
@@ -93,14 +149,29 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
     def __call__(self) -> None:
         """Train; save an initial state first, so that a run can always be resumed."""
         if not self.run.state:
-            pysimt_resume.save(self)
+            resume.save(self)
         super().__call__()
 
     def train_epoch(self) -> bool:
         """Train for an epoch, and save the state if it was completed."""
         goes_on = bool(super().train_epoch())
         if len(self.monitor.train_loss) == self.monitor.ectr - goes_on:
-            pysimt_resume.save(self)
+            resume.save(self)
         else:  # ended within an epoch; if resumed, it continues from the end of the previous one
-            pysimt_resume.note_end(self)
+            resume.note_end(self)
         return goes_on
+
+
+@contextlib.contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Raise `Interrupted` on SIGINT and SIGTERM; pysimt would exit with status 0, as if training had finished."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Interrupted(number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -12,7 +12,7 @@ import pytest
 from tests.hosts.pysimt.hosts import NEEDS_PYSIMT, pysimt_command, run_python, train, translating, translation
 
 pytestmark = NEEDS_PYSIMT
-SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[3] / "shared")
+SHARED = Path(os.environ.get("PYSIMT_SAC_SHARED") or Path(__file__).parents[4] / "shared")
 GIVEN = SHARED / "checkpoints/pysimt-mle-en-de.ckpt"
 PAPER = SHARED / "data/multi30k/paper/en-de"
 

@@ -15,7 +15,7 @@ from pysimt_sac.hosts.engine.config.parser import read_config
 from pysimt_sac.hosts.engine.config.recipe import check_supported_by_pysimt
 from tests.hosts.pysimt.hosts import needs_pysimt, run_python
 
-FOLDER = Path(__file__).resolve().parents[2] / "experiments"
+FOLDER = Path(__file__).resolve().parents[3] / "experiments"
 CONFIGS = {path.stem: path for path in sorted(FOLDER.glob("*.conf")) if not path.stem.startswith("base_")}
 ACTORS = ("mle", "demo_mle")
 # What pysimt must refuse, by configuration: a part of the one line that says so.

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_state
-from pysimt_sac.hosts.pysimt.resume import decay_weights, follow_lr_factor
+from pysimt_sac.hosts.pysimt.recipe import follow_recipe
 from tests.hosts.pysimt.hosts import (
     COMMAND,
     needs_pysimt,
@@ -61,8 +61,7 @@ def test_hooks_around_adam_make_it_adamw_with_the_rate_of_each_step():
     ours, oracle = two_layers(), two_layers()
     optimizer = torch.optim.Adam(ours.parameters(), lr=0.1)
     steps = iter(factors)
-    follow_lr_factor(optimizer, lambda: next(steps))
-    decay_weights(optimizer, ours, 0.3)
+    follow_recipe(optimizer, ours, lambda: next(steps), 0.3)
     biases = [weight for name, weight in oracle.named_parameters() if "bias" in name]
     others = [weight for name, weight in oracle.named_parameters() if "bias" not in name]
     adamw = torch.optim.AdamW([{"params": others, "weight_decay": 0.3}, {"params": biases, "weight_decay": 0.0}])
