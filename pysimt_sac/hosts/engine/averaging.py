@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import require_file
-from pysimt_sac.hosts.engine.checkpoint import Checkpoint, load_checkpoint, write_safely
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint, for_pysimt, load_checkpoint, write_safely
 from pysimt_sac.hosts.engine.config.parser import Options
 from pysimt_sac.hosts.engine.config.values import plain
 
@@ -35,7 +35,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
             if not bool(weight.isfinite().all()):
                 raise UserError(f"{name} has values that are not finite numbers", checkpoint.path, "leave it out")
     content = {
-        "opts": Options.from_dict(first.options).to_dict(),
+        "opts": for_pysimt(Options.from_dict(first.options).to_dict()),
         "model": mean_weights([checkpoint.weights for checkpoint in checkpoints]),
         "history": {**plain(first.history), "averaged": [path.name for path in paths]},
     }

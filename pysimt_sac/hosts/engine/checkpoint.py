@@ -25,12 +25,14 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, require_file, sync_folder, why
 from pysimt_sac.core.metrics import Metric
 from pysimt_sac.core.vocabulary import Vocabulary
+from pysimt_sac.hosts.choice import network_of
 from pysimt_sac.hosts.engine.config.values import plain
 from pysimt_sac.hosts.engine.data.text_preparation import TextPreparation
 
 STATE_FILE = "train_state.pt"
 PREVIOUS_STATE_FILE = "train_state.previous.pt"
 PREPARATION = "preparation"  # a key of a checkpoint's history, where pysimt's loop can write it and readers ignore it
+OUR_TYPE = "pysimt_sac_model_type"  # beside the sections of a checkpoint's options, whose `model_type` is pysimt's
 
 
 def plain_dictionary(*_: Any) -> dict[str, Any]:
@@ -62,6 +64,7 @@ class Checkpoint:
     history: dict[str, Any]
     optimizer: dict[str, Any] | None
     vocabularies: dict[str, Vocabulary]
+    is_ours: bool = True  # written with this package, not by pysimt alone
 
     @property
     def preparation(self) -> TextPreparation | None:
@@ -120,12 +123,20 @@ def write_safely(path: Path, content: dict[str, Any]) -> None:
             raise reason if isinstance(reason, OSError) else OSError(str(error).splitlines()[0]) from error
 
 
+def for_pysimt(options: dict[str, Any]) -> dict[str, Any]:
+    """Return a checkpoint's options with the network's type as `model_type`, so that pysimt loads it without us."""
+    stored: dict[str, Any] = plain(options)
+    stored[OUR_TYPE] = str(stored["train"].get("model_type", ""))
+    stored["train"]["model_type"] = network_of(stored["train"], stored["model"])
+    return stored
+
+
 def save_checkpoint(
     path: Path, model: Any, history: dict[str, Any], optimizer_state: dict[str, Any] | None = None
 ) -> None:
     """Write a checkpoint with plain values only, so that pysimt can read it too."""
     content = {
-        "opts": model.opts.to_dict(),
+        "opts": for_pysimt(model.opts.to_dict()),
         "model": model.state_dict(),
         "history": history,
         "vocabularies": {name: vocab.state() for name, vocab in model.vocabs.items()},
@@ -138,7 +149,7 @@ def save_checkpoint(
 def write_with_preparation(checkpoint: Checkpoint, preparation: TextPreparation, path: Path) -> None:
     """Write a checkpoint, ours or pysimt's, with a new record of its text preparation."""
     content = {
-        "opts": plain(checkpoint.options),
+        "opts": for_pysimt(checkpoint.options) if checkpoint.is_ours else plain(checkpoint.options),
         "model": checkpoint.weights,
         "history": {**plain(checkpoint.history), PREPARATION: preparation.state()},
     }
@@ -161,13 +172,15 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         raise UserError("its weights are not tensors", path)
     if not are_options(options):
         raise UserError("its options are incomplete", path, "was it written by pysimt or pysimt_sac?")
+    is_ours = OUR_TYPE in options or "vocabularies" in content
+    if OUR_TYPE in options:
+        options["train"]["model_type"] = str(options.pop(OUR_TYPE))
     stored, history = content.get("vocabularies", {}), content.get("history", {})
     if not isinstance(stored, dict):
         raise UserError("its vocabularies are damaged", path)
     vocabularies = {str(name): Vocabulary.from_state(state, path) for name, state in stored.items()}
-    return Checkpoint(
-        path, options, weights, history if isinstance(history, dict) else {}, content.get("optimizer"), vocabularies
-    )
+    history = history if isinstance(history, dict) else {}
+    return Checkpoint(path, options, weights, history, content.get("optimizer"), vocabularies, is_ours)
 
 
 def is_plain_tensor(value: Any) -> bool:

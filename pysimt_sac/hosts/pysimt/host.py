@@ -1,7 +1,7 @@
 """The adapter to the original pysimt: extends it from outside, without changing its files.
 
 `register` puts a shell for each algorithm, our metrics, beam search and safe loader where pysimt looks for its own;
-commands call `train` and `load_translator`. Import this module after `pysimt_device.reserve_device`: pysimt binds its
+commands call `train` and `load_translator`. Import this module after `device.reserve_device`: pysimt binds its
 device at import.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from pysimt import logger, mainloop, metrics, models, monitor, stranslator, translators
 from pysimt.config import TRAIN_DEFAULTS, Options
-from pysimt.models import SimultaneousNMT, SimultaneousTFNMT
+from pysimt.models import SimultaneousTFNMT
 from pysimt.samplers.approx import ApproximateBucketBatchSampler
 from pysimt.stranslator import STranslator
 from pysimt.utils.data import make_dataloader, sort_predictions
@@ -36,7 +36,7 @@ from pysimt_sac.core.options import defaults, names, read_section
 from pysimt_sac.core.registry import METRICS, MODELS, load_plugin_modules
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
 from pysimt_sac.hosts import choice
-from pysimt_sac.hosts.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint
+from pysimt_sac.hosts.engine.checkpoint import find_checkpoint, for_pysimt, load_checkpoint
 from pysimt_sac.hosts.engine.config.parser import Options as EngineOptions
 from pysimt_sac.hosts.engine.config.parser import (
     check_config,
@@ -53,7 +53,7 @@ from pysimt_sac.hosts.engine.training.randomness import draw_seed
 from pysimt_sac.hosts.engine.training.runs import open_run
 from pysimt_sac.hosts.pysimt import resume
 from pysimt_sac.hosts.pysimt.actor import PysimtActor
-from pysimt_sac.hosts.pysimt.loop import AveragingMonitor, HostJournal, Loop, stopped_by_signals
+from pysimt_sac.hosts.pysimt.loop import AveragingMonitor, HostJournal, Loop, as_pysimt_loads, stopped_by_signals
 from pysimt_sac.hosts.pysimt.stepper import SearchablePysimtModel
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.session import Log, Session, TrainedByAlgorithm
@@ -61,14 +61,26 @@ from pysimt_sac.rl.session import Log, Session, TrainedByAlgorithm
 log = logging.getLogger("pysimt")
 
 
-class PysimtShell(TrainedByAlgorithm, SimultaneousNMT):  # type: ignore[misc]
-    """pysimt's model, trained by an algorithm; validation and translation are the base's."""
+TRAINED = {"SimultaneousNMT": "recurrent", "SimultaneousWaitKNMT": "recurrent wait-k"}  # by our algorithms
+
+
+class PysimtShell(TrainedByAlgorithm):
+    """Makes a model of pysimt one that an algorithm trains; validation and translation stay the model's own."""
 
     algorithm: ClassVar[type[Algorithm]]
+    opts: Any
+    training: bool
+    defaults: dict[str, Any]
+
+    @property
+    def wait(self) -> int | None:
+        """The k of a wait-k model; None for others."""
+        k = (self.opts.model["translator_args"] or {}).get("k")
+        return None if k is None else int(k)
 
     def set_defaults(self) -> None:
         """Add the algorithm's options."""
-        super().set_defaults()
+        super().set_defaults()  # type: ignore[misc]
         ours = (defaults(cls) for cls in (ModelOptions, *self.algorithm.option_classes))
         for name, value in (item for section in ours for item in section.items()):
             self.defaults.setdefault(name, value)
@@ -76,17 +88,17 @@ class PysimtShell(TrainedByAlgorithm, SimultaneousNMT):  # type: ignore[misc]
 
     def load_batches(self, split: str, batch_size: int) -> list[Any]:
         """Return the batches of a split, with both sides."""
-        return list(make_dataloader(self.load_data(split, batch_size, mode="eval")))
+        return list(make_dataloader(self.load_data(split, batch_size, mode="eval")))  # type: ignore[attr-defined]
 
     def register_tensorboard(self, handle: Log) -> None:
         """Build the algorithm; last call of the loop's constructor, and never made for translation."""
-        super().register_tensorboard(handle)
+        super().register_tensorboard(handle)  # type: ignore[misc]
         self.session = Session(self.algorithm, PysimtActor.of(self), self.opts, handle)
 
     def forward(self, batch: Any, uctr: int = 0, ectr: int = 0) -> Any:
         """Return the algorithm's loss in training, else the negative log-likelihood."""
         if not self.training or self.session is None:
-            return super().forward(batch)
+            return super().forward(batch)  # type: ignore[misc]
         sides = {str(side): ids for side, ids in batch.items()}
         return self.session.training_loss(Batch(sides), uctr, ectr)
 
@@ -100,18 +112,21 @@ def register() -> None:
         registry.read_entry_points()
     for name, registered in MODELS.items.items():
         if not hasattr(models, name) and issubclass(registered, Algorithm):
-            setattr(models, name, type(name, (PysimtShell,), {"algorithm": registered}))
+            setattr(models, name, shell(name, registered, "SimultaneousNMT"))
     for name, scored_by in METRICS.items.items():
         if name not in metrics.metric_info:
             setattr(metrics, f"{name}Scorer", make_scorer(name, scored_by))
             metrics.metric_info[name] = "max" if scored_by.higher_better else "min"
             metrics.beam_metrics.append(name)
     repair()
-    for module in (mainloop, monitor, stranslator):
-        module.load_pt_file = lambda path, device="cpu": as_pysimt_loads(load_checkpoint(path))
+    monitor.load_pt_file = lambda path, device="cpu": as_pysimt_loads(load_checkpoint(path))
     mainloop.Monitor = AveragingMonitor
-    for module in (mainloop, stranslator):
-        module.get_translator = lambda kind: our_search if kind == "bs" else translators.get_translator(kind)
+    mainloop.get_translator = lambda kind: our_search if kind == "bs" else translators.get_translator(kind)
+
+
+def shell(name: str, algorithm: type[Algorithm], network: str) -> Any:
+    """Return pysimt's network of that name as a model that an algorithm trains."""
+    return type(name, (PysimtShell, getattr(models, network)), {"algorithm": algorithm})
 
 
 def repair() -> None:
@@ -122,19 +137,28 @@ def repair() -> None:
     DataSource.__reduce__ = lambda self: (DataSource, (self.data, self._type, self.src, self.trg))
 
 
-def require_model(name: str, where: object) -> Any:
-    """Return the model class of that name, pysimt's or ours."""
+def find_model(options: EngineOptions, where: object) -> Any:
+    """Return the model class that a configuration names: pysimt's, or its network in a shell of ours."""
+    name = str(options.train.get("model_type"))
+    algorithm = MODELS.items.get(name)
+    if algorithm and issubclass(algorithm, Algorithm):
+        check_network(options, name, where)
+        return shell(name, algorithm, choice.network_of(options.train, options.model))
     if not isinstance(getattr(models, name, None), type):
-        raise UserError(f"unknown model {name!r}", where, did_you_mean(name, [*MODELS.items, *vars(models)]))
+        place = f"{where} [train] model_type"
+        raise UserError(f"unknown model {name!r}", place, did_you_mean(name, [*MODELS.items, *vars(models)]))
     return getattr(models, name)
 
 
-def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return a checkpoint in the format of pysimt's loader, which unpickles anything; torch refuses that since 2.6.
-
-    The optimiser is left out: with it, pysimt would give a fine-tuned model the learning rate of its pre-training.
-    """
-    return {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
+def check_network(options: EngineOptions, name: str, where: object) -> None:
+    """Refuse to train what no actor of ours can be: images, several inputs, the Transformer."""
+    sources = str(options.model.get("direction")).split("->")[0].strip()
+    can = f"{name} trains pysimt's {' and '.join(TRAINED.values())} models of one text"
+    hint = "train this one by maximum likelihood, with the model_type that pysimt has for it"
+    if "," in sources or sources.partition(":")[2] not in ("", "Text"):
+        raise UserError(f"{can}, not of {sources!r}", f"{where} [model] direction", hint)
+    if choice.network_of(options.train, options.model) not in TRAINED:
+        raise UserError(f"{can}, not its Transformer", f"{where} [model] model_dim", hint)
 
 
 def make_scorer(name: str, scored_by: ScoredBy) -> Callable[[], Any]:
@@ -195,23 +219,34 @@ def our_search(model: Any, *arguments: Any, **options: Any) -> Any:
 # Training
 
 
+class HostOptions(Options):  # type: ignore[misc]
+    """pysimt's options, which write themselves into checkpoints so that pysimt loads them without this package."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, with the network's type as `model_type`."""
+        return for_pysimt(super().to_dict())
+
+
 def pysimt_options(ours: EngineOptions) -> Any:
     """Convert merged, overridden and interpolated engine options to pysimt's."""
     sections = {name: dict(ours[name]) for name in ours.sections}
-    options = Options.from_dict({"filename": ours.filename, "sections": list(sections), **sections})
+    options = HostOptions.from_dict({"filename": ours.filename, "sections": list(sections), **sections})
     options.train = {**TRAIN_DEFAULTS, **options.train}
     return options
 
 
 def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions, list[str]]:
     """Refuse wrong or unsupported options; return the recipe and its warnings (pysimt gives all others)."""
-    where, name = ours.filename, str(ours.train["model_type"])
+    where = ours.filename
+    for key in ours.train:
+        if key not in TRAIN_DEFAULTS:
+            raise UserError(f"unknown key {key!r}", f"{where} [train]", did_you_mean(key, TRAIN_DEFAULTS))
     if issubclass(model_type, PysimtShell):
-        check_config(ours)
+        check_config(ours, TRAINED)
     recipe, warnings = read_section(RecipeOptions, ours.model, f"{where} [model]"), list[str]()
     if recipe != RecipeOptions():  # else pysimt itself checks `[train]` of its own models
         warnings = check_recipe(recipe, read_section(TrainOptions, ours.train, f"{where} [train]"), where)
-    check_supported_by_pysimt(recipe, name, where)
+    check_supported_by_pysimt(recipe, where)
     for metric in str(ours.train["eval_metrics"]).upper().split(","):
         if metric.strip() not in metrics.metric_info:
             hint = did_you_mean(metric.strip(), metrics.metric_info)
@@ -239,7 +274,7 @@ def train(args: argparse.Namespace, manager: Any) -> int:
     ours = read_config(args.config, args.overrides)
     load_plugin_modules(plugin_modules(ours))
     register()
-    model_type = require_model(str(ours.train["model_type"]), f"{args.config} [train] model_type")
+    model_type = find_model(ours, args.config)
     recipe, warnings = check_options(ours, model_type)
     if ours.train["pretrained_file"]:  # pysimt itself accepts only files
         metric = str(ours.train["eval_metrics"]).split(",")[0].strip()
@@ -291,7 +326,8 @@ def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
     if any(word.startswith("model.plugin_modules:") for word in args.override):
         load_plugin_modules(plugin_modules(ours))
     register()
-    require_model(str(ours.train.get("model_type")), args.model)
+    name = str(ours.train.get("model_type"))
+    setattr(models, name, find_model(ours, args.model))
     for path in ours.vocabulary.values():
         require_file(Path(path), "vocabulary")
     splits = args.splits.split(",") if args.splits else []
@@ -302,11 +338,10 @@ def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
     if splits:
         make_folder(Path(args.output).parent)  # pysimt would fail without it
     stranslator.load_pt_file = lambda path, device="cpu": as_pysimt_loads(checkpoint)
-    if args.func == "bs-pysimt":
-        stranslator.get_translator = translators.get_translator
-    elif args.func != "gs":
+    stranslator.get_translator = translators.get_translator
+    if args.func == "sample" or (args.func == "bs" and checkpoint.is_ours):
         stranslator.get_translator = lambda kind: functools.partial(our_search, search=search)
-    same = ("model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size")
-    arguments = {name: getattr(args, name) for name in (*same, "disable_filters", "override")}
-    func = "gs" if args.func == "gs" else "bs"  # pysimt's names
-    return STranslator(func=func, splits=",".join(splits), delta="", n_init_tokens="", criteria="", **arguments)
+    func = {"sample": "bs", "bs-pysimt": "bs"}.get(args.func, args.func)  # pysimt's names
+    same = ["model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size"]
+    same += ["disable_filters", "override", "delta", "n_init_tokens", "criteria"]
+    return STranslator(func=func, splits=",".join(splits), **{name: getattr(args, name) for name in same})

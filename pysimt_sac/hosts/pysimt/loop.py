@@ -11,8 +11,11 @@ from typing import Any
 from pysimt import mainloop, metrics, monitor
 from pysimt.utils.data import make_dataloader
 
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import make_folder
 from pysimt_sac.core.sections import RecipeOptions, TrainOptions
+from pysimt_sac.hosts.choice import network_of
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint, keep_prefixes, load_checkpoint, load_weights
 from pysimt_sac.hosts.engine.training.average import WeightAverage
 from pysimt_sac.hosts.engine.training.checkpointing import find_preparation
 from pysimt_sac.hosts.engine.training.interrupts import Interrupted
@@ -20,7 +23,8 @@ from pysimt_sac.hosts.engine.training.journal import Journal
 from pysimt_sac.hosts.engine.training.runs import Run, files_of_run
 from pysimt_sac.hosts.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.hosts.pysimt import resume
-from pysimt_sac.hosts.pysimt.recipe import follow_recipe
+from pysimt_sac.hosts.pysimt.recipe import SmoothedLoss, follow_recipe
+from pysimt_sac.rl.session import TrainedByAlgorithm
 
 log = logging.getLogger("pysimt")
 
@@ -77,6 +81,14 @@ class HostJournal(logging.Handler):
         return f"Curves: {self.run.exp_id}.scalars.jsonl"
 
 
+def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return a checkpoint in the format of pysimt's loader, which unpickles anything; torch refuses that since 2.6.
+
+    The optimiser is left out: with it, pysimt would give a fine-tuned model the learning rate of its pre-training.
+    """
+    return {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
+
+
 class AveragingMonitor(monitor.Monitor):  # type: ignore[misc]
     """pysimt's monitor; its checkpoints hold the weight average, if there is one."""
 
@@ -84,8 +96,9 @@ class AveragingMonitor(monitor.Monitor):  # type: ignore[misc]
     preparation: dict[str, Any]  # how the training text was prepared, if known
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the `history` entry of checkpoints."""
-        return {**super().state_dict(), **self.preparation}
+        """Return the `history` entry of checkpoints, as plain values."""
+        scores = {name: [metric.score for metric in found] for name, found in self.val_scores.items()}
+        return {**super().state_dict(), "val_scores": scores, **self.preparation}
 
     def save_model(self, metric: Any = None, suffix: str = "", do_symlink: bool = False) -> Path:
         """Write a checkpoint of the average; with a metric, validation has swapped it in already."""
@@ -113,6 +126,7 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         self.run, self.config, self.journal = journal.run, config, journal
         state, self.files = self.run.state, files_of_run(config)
         mainloop.TensorBoard = lambda *_: journal
+        mainloop.load_pt_file = self.load_pretrained
         # A resumed run gets its weights from the training state.
         super().__init__(model, {**options, "pretrained_file": ""} if state else options, manager)
         if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss in any case
@@ -125,6 +139,20 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         self.eval_zero: bool = options["eval_zero"] and self.eval_freq >= 0 and self.monitor.vctr == 0
         journal.open()
 
+    def load_pretrained(self, path: Path, device: str = "cpu") -> dict[str, Any]:
+        """Return a checkpoint for pysimt to load; refuse one that does not fit in a line that says why."""
+        checkpoint, layers = load_checkpoint(path), str(self.pretrained_layers or "")
+        is_shell, waits = (
+            isinstance(self.model, TrainedByAlgorithm),
+            "WaitK" in network_of(checkpoint.options["train"], checkpoint.options["model"]),
+        )
+        if is_shell and waits and self.model.wait is None:
+            hint = "set [model] translator_args: {'k': ...} as in its own configuration"
+            raise UserError("is a wait-k model, but this configuration reads the whole source", path, hint)
+        weights = keep_prefixes(checkpoint.weights, layers.split(","), checkpoint.path)
+        load_weights(self.model, weights, checkpoint.path, partial=True)
+        return as_pysimt_loads(checkpoint)
+
     def follow(self, recipe: RecipeOptions) -> list[str]:
         """Apply the recipe to every optimiser step; return notes for the log."""
         limits = TrainOptions(max_iterations=self.max_iterations, max_epochs=self.max_epochs)
@@ -133,6 +161,8 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         self.average = self.monitor.average = WeightAverage(self.model, recipe.ema_decay)
         follow_recipe(self.optim.optim, self.model, self.lr_factor, recipe.weight_decay)
         self.optim.optim.register_step_post_hook(lambda *_: self.average.update())
+        if recipe.label_smoothing:
+            self.model.dec.nll_loss = SmoothedLoss(recipe.label_smoothing)
         return notes
 
     def lr_factor(self) -> float:

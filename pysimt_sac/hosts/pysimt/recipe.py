@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from pysimt_sac.core.vocabulary import PAD
 from pysimt_sac.hosts.engine.training.optim import parameter_groups
 
 
@@ -32,3 +33,16 @@ def follow_recipe(
 
     optimizer.register_step_pre_hook(before)
     optimizer.register_step_post_hook(after)
+
+
+class SmoothedLoss(nn.CrossEntropyLoss):
+    """A decoder's loss with label smoothing in training, and without it in validation."""
+
+    def __init__(self, label_smoothing: float) -> None:
+        super().__init__(reduction="sum", ignore_index=PAD, label_smoothing=label_smoothing)
+
+    def forward(self, log_p_BV: Tensor, target_B: Tensor) -> Tensor:
+        """Return the summed loss; the softmax of log-probabilities is the one they come from."""
+        if self.training:
+            return super().forward(log_p_BV, target_B)
+        return nn.functional.nll_loss(log_p_BV, target_B, reduction="sum", ignore_index=PAD)

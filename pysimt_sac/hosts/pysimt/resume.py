@@ -23,7 +23,7 @@ def save(loop: Any) -> None:
         "host": "pysimt",
         "config": loop.config,
         "exp_id": loop.exp_id,
-        "corpus": None,  # `files` tells whether the text has changed
+        "corpus": 0,  # `files` tells whether the text has changed
         "files": loop.files,
         "progress": {
             **{name: getattr(monitor, name) for name in COUNTERS},

@@ -32,6 +32,7 @@ RECIPE = {
     "schedule": ["model.lr_schedule:cosine", "model.lr_warmup:2", "model.lr_final:0.1"],
     "decay": ["model.weight_decay:0.5"],
     "average": ["model.ema_decay:0.6"],
+    "smoothing": ["model.label_smoothing:0.2"],
 }
 ALL = [word for words in RECIPE.values() for word in words]
 
@@ -156,7 +157,6 @@ def test_every_checkpoint_holds_the_average_and_the_weights_go_on_without_it(toy
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["model.label_smoothing:0.1"], "label_smoothing (pysimt computes the loss of SimultaneousNMT itself): only"),
         (["model.accumulate:2", "train.model_type:MLENMT"], "accumulate (pysimt makes one update per batch): only"),
         (["model.batch_tokens:99"], "batch_tokens (pysimt sizes its batches by sentences): only the embedded engine"),
         (["model.label_smoothing:0.1", "train.model_type:MLENMT"], "MLENMT has its own loss, which is not smooth"),
