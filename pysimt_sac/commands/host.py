@@ -1,6 +1,7 @@
 """`pysimt-sac host`: show the host, pysimt itself or the embedded engine, and who owns the `pysimt` command."""
 
 import argparse
+import importlib.metadata
 import os
 import re
 import shutil
@@ -62,8 +63,13 @@ def owner(script: Path) -> str:
 
 def describe_command(script: Path | None) -> list[str]:
     """Describe the owner of the command `pysimt`, and what to do if it is not this package."""
+    reinstall = "pip install --force-reinstall --no-deps ."
     if script is None:
-        return ["Command `pysimt`:  not found; `pysimt-sac train` and `pysimt-sac translate` do the same"]
+        lines = ["Command `pysimt`:  not found; `pysimt-sac` does the same and more, always"]
+        return [
+            *lines,
+            f"                   To get it: {reinstall} in this package's folder (pysimt's to have its own)",
+        ]
     whose = owner(script)
     lines = [f"Command `pysimt`:  belongs to {whose}, {script}"]
     if script.parent.resolve() != Path(sysconfig.get_path("scripts")).resolve():
@@ -72,6 +78,19 @@ def describe_command(script: Path | None) -> list[str]:
         lines += [
             "                   It does not know our models. Use `pysimt-sac train` and `pysimt-sac translate`, or",
             "                   reinstall this package, after the other, from its folder:",
-            "                   pip install --force-reinstall --no-deps .",
+            f"                   {reinstall}",
+        ]
+    elif is_distribution("pysimt"):
+        lines += [
+            "                   pysimt lists this file as its own, too: whichever you uninstall takes it away. Then",
+            f"                   run {reinstall} in the folder of the one you keep.",
         ]
     return lines
+
+
+def is_distribution(name: str) -> bool:
+    """Return whether pip has installed a package of that name."""
+    try:
+        return bool(importlib.metadata.distribution(name))
+    except importlib.metadata.PackageNotFoundError:
+        return False

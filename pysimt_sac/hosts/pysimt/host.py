@@ -267,6 +267,11 @@ def build_model(model_type: Any, options: Any) -> Any:
     return model
 
 
+def refusal(error: AssertionError, where: object) -> Exception:
+    """Return an assertion of pysimt's, which it makes about what users write, as a `UserError`; others as they are."""
+    return UserError(f"refused by pysimt: {error}", where) if str(error) else error
+
+
 def train(args: argparse.Namespace, manager: Any) -> int:
     """Train in pysimt's loop. The engine reads the configuration as well, to check it and to find runs to resume."""
     if args.check:
@@ -304,6 +309,8 @@ def train(args: argparse.Namespace, manager: Any) -> int:
         except Interrupted as interruption:
             log.info(f"Stopped by {interruption}; the same command resumes from the end of the last complete epoch")
             return interruption.status
+        except AssertionError as error:
+            raise refusal(error, ours.filename) from error
         finally:
             journal.close()
     return 0
@@ -344,4 +351,15 @@ def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
     func = {"sample": "bs", "bs-pysimt": "bs"}.get(args.func, args.func)  # pysimt's names
     same = ["model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size"]
     same += ["disable_filters", "override", "delta", "n_init_tokens", "criteria"]
-    return STranslator(func=func, splits=",".join(splits), **{name: getattr(args, name) for name in same})
+    return Translation(func=func, splits=",".join(splits), **{name: getattr(args, name) for name in same})
+
+
+class Translation(STranslator):  # type: ignore[misc]
+    """pysimt's translator, which says in one line what its search refuses."""
+
+    def __call__(self) -> None:
+        """Translate the splits."""
+        try:
+            super().__call__()
+        except AssertionError as error:
+            raise refusal(error, f"-f {self.func}") from error

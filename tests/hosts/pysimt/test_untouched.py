@@ -149,6 +149,11 @@ def test_the_engines_checkpoints_load_in_pysimt_alone(toy):
         ("pysimt", ["model.model_dim:64"], "[model] model_dim: SACNMT trains pysimt's recurrent and recurrent wait-k"),
         ("pysimt", ["model.direction:src:Text, image:Numpy -> trg:Text"], "models of one text, not of 'src:Text, imag"),
         ("pysimt", ["model.translator_args:None"], "is a wait-k model, but this configuration reads the whole source"),
+        (
+            "pysimt",
+            ["model.translator_type:bs"],
+            "refused by pysimt: Beam search not compatible with simultaneous",
+        ),
         ("pysimt", ["train.batchsize:8"], "unknown key 'batchsize' (did you mean 'batch_size'?)"),
         ("embedded", [], "[model]: SimultaneousWaitKNMT (wait-k translation) is offered only by pysimt itself"),
     ],
