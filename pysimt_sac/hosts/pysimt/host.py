@@ -231,7 +231,8 @@ def pysimt_options(ours: EngineOptions) -> Any:
     """Convert merged, overridden and interpolated engine options to pysimt's."""
     sections = {name: dict(ours[name]) for name in ours.sections}
     options = HostOptions.from_dict({"filename": ours.filename, "sections": list(sections), **sections})
-    options.train = {**TRAIN_DEFAULTS, **options.train}
+    given = {key: value for key, value in options.train.items() if value != ()}  # pysimt's empty lists are strings
+    options.train = {**TRAIN_DEFAULTS, **given}
     return options
 
 
