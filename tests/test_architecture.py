@@ -76,7 +76,7 @@ def test_only_its_own_host_imports_pysimt():
 
 
 def test_pysimts_actor_and_stepper_do_not_import_pysimt():
-    for name in ("actor", "stepper", "recipe", "resume"):
+    for name in ("actor", "stepper", "transformer", "recipe", "resume"):
         assert not imports_pysimt(PACKAGE / f"hosts/pysimt/{name}.py")
 
 

@@ -55,13 +55,14 @@ from pysimt_sac.hosts.pysimt import resume
 from pysimt_sac.hosts.pysimt.actor import PysimtActor
 from pysimt_sac.hosts.pysimt.loop import AveragingMonitor, HostJournal, Loop, as_pysimt_loads, stopped_by_signals
 from pysimt_sac.hosts.pysimt.stepper import SearchablePysimtModel
+from pysimt_sac.hosts.pysimt.transformer import TransformerActor
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.session import Log, Session, TrainedByAlgorithm
 
 log = logging.getLogger("pysimt")
 
 
-TRAINED = {"SimultaneousNMT": "recurrent", "SimultaneousWaitKNMT": "recurrent wait-k"}  # by our algorithms
+TRAINED = ("SimultaneousNMT", "SimultaneousWaitKNMT", "SimultaneousTFNMT", "SimultaneousTFWaitKNMT")  # by algorithms
 
 
 class PysimtShell(TrainedByAlgorithm):
@@ -93,7 +94,7 @@ class PysimtShell(TrainedByAlgorithm):
     def register_tensorboard(self, handle: Log) -> None:
         """Build the algorithm; last call of the loop's constructor, and never made for translation."""
         super().register_tensorboard(handle)  # type: ignore[misc]
-        self.session = Session(self.algorithm, PysimtActor.of(self), self.opts, handle)
+        self.session = Session(self.algorithm, actor_of(self), self.opts, handle)
 
     def forward(self, batch: Any, uctr: int = 0, ectr: int = 0) -> Any:
         """Return the algorithm's loss in training, else the negative log-likelihood."""
@@ -101,6 +102,11 @@ class PysimtShell(TrainedByAlgorithm):
             return super().forward(batch)  # type: ignore[misc]
         sides = {str(side): ids for side, ids in batch.items()}
         return self.session.training_loss(Batch(sides), uctr, ectr)
+
+
+def actor_of(model: Any) -> PysimtActor:
+    """Return a model in a shell as an actor."""
+    return (TransformerActor if isinstance(model, SimultaneousTFNMT) else PysimtActor).of(model)
 
 
 # Registration
@@ -142,7 +148,7 @@ def find_model(options: EngineOptions, where: object) -> Any:
     name = str(options.train.get("model_type"))
     algorithm = MODELS.items.get(name)
     if algorithm and issubclass(algorithm, Algorithm):
-        check_network(options, name, where)
+        check_inputs(options, name, where)
         return shell(name, algorithm, choice.network_of(options.train, options.model))
     if not isinstance(getattr(models, name, None), type):
         place = f"{where} [train] model_type"
@@ -150,15 +156,12 @@ def find_model(options: EngineOptions, where: object) -> Any:
     return getattr(models, name)
 
 
-def check_network(options: EngineOptions, name: str, where: object) -> None:
-    """Refuse to train what no actor of ours can be: images, several inputs, the Transformer."""
+def check_inputs(options: EngineOptions, name: str, where: object) -> None:
+    """Refuse to train what no actor of ours can be: models of images or of several inputs."""
     sources = str(options.model.get("direction")).split("->")[0].strip()
-    can = f"{name} trains pysimt's {' and '.join(TRAINED.values())} models of one text"
-    hint = "train this one by maximum likelihood, with the model_type that pysimt has for it"
     if "," in sources or sources.partition(":")[2] not in ("", "Text"):
-        raise UserError(f"{can}, not of {sources!r}", f"{where} [model] direction", hint)
-    if choice.network_of(options.train, options.model) not in TRAINED:
-        raise UserError(f"{can}, not its Transformer", f"{where} [model] model_dim", hint)
+        hint = "train this one by maximum likelihood, with the model_type that pysimt has for it"
+        raise UserError(f"{name} trains models of one text, not of {sources!r}", f"{where} [model] direction", hint)
 
 
 def make_scorer(name: str, scored_by: ScoredBy) -> Callable[[], Any]:
@@ -243,7 +246,11 @@ def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions,
         if key not in TRAIN_DEFAULTS:
             raise UserError(f"unknown key {key!r}", f"{where} [train]", did_you_mean(key, TRAIN_DEFAULTS))
     if issubclass(model_type, PysimtShell):
+        SimultaneousTFNMT.set_defaults(transformer := SimpleNamespace())
+        theirs = set(transformer.defaults) - names(ModelOptions)
+        given = {key: ours.model.pop(key) for key in sorted(theirs) if key in ours.model}
         check_config(ours, TRAINED)
+        ours.model.update(given)
     recipe, warnings = read_section(RecipeOptions, ours.model, f"{where} [model]"), list[str]()
     if recipe != RecipeOptions():  # else pysimt itself checks `[train]` of its own models
         warnings = check_recipe(recipe, read_section(TrainOptions, ours.train, f"{where} [train]"), where)
