@@ -16,7 +16,7 @@ FLOORS = [
     ["network", "rewards", "text"],
     ["rl"],
     ["models"],
-    ["hosts.network_actor"],
+    ["hosts.network_actor", "hosts.choice"],
     # the engine, in its own order
     ["hosts.engine.config", "hosts.engine.device"],
     ["hosts.engine.data"],
@@ -26,7 +26,6 @@ FLOORS = [
     ["hosts.engine.training"],
     ["hosts.engine.actor"],
     ["hosts.engine.shell"],
-    ["hosts.choice"],
     ["hosts.pysimt"],
     # tools
     ["evaluation", "corpora"],
@@ -77,7 +76,7 @@ def test_only_its_own_host_imports_pysimt():
 
 
 def test_pysimts_actor_and_stepper_do_not_import_pysimt():
-    for name in ("actor", "stepper"):
+    for name in ("actor", "stepper", "transformer", "recipe", "resume"):
         assert not imports_pysimt(PACKAGE / f"hosts/pysimt/{name}.py")
 
 

@@ -26,6 +26,8 @@ SHORT = {
     "batch_size": "-b",
 }
 CALLED = {field.name: SHORT.get(field.name, f"--{field.name.replace('_', '-')}") for field in fields(SearchOptions)}
+# pysimt's own searches and the options that each of them needs.
+ONLY_IN_PYSIMT = {"sgs": ("n_init_tokens", "delta", "criteria"), "wk": ("n_init_tokens",), "bs-pysimt": ()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             choices, kind = field.metadata["choices"], type(field.default)
             parser.add_argument(*words, type=kind, default=field.default, choices=choices, help=help)
     parser.add_argument("-r", "--stochastic", action="store_true", help="sampling: a different result every time")
+    parser.add_argument("--n-init-tokens", default="", metavar="K,...", help="sgs, wk: source words read at first")
+    parser.add_argument("--delta", default="", metavar="N,...", help="sgs: source words read at a time")
+    parser.add_argument("--criteria", default="", metavar="NAME,...", help="sgs: wait_if_diff, wait_if_worse")
     parser.add_argument(
         "-n", "--disable-filters", action="store_true", help="do not apply the configuration's eval_filters"
     )
@@ -110,15 +115,18 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError("n-best lists come from beam search", "-N", "add -f bs")
     if args.n_best and not args.splits:
         raise UserError("n-best lists are written to files, not to standard output", "-N", "name splits with -s")
-    if args.func == "bs-pysimt" and not args.splits:
-        raise UserError("pysimt's own search translates whole splits only", "-f bs-pysimt", "name splits with -s")
+    if args.func in ONLY_IN_PYSIMT and not args.splits:
+        raise UserError("pysimt's own search translates whole splits only", f"-f {args.func}", "name splits with -s")
+    for name in ONLY_IN_PYSIMT.get(args.func, ()):
+        if not getattr(args, name):
+            raise UserError(f"needs --{name.replace('_', '-')}", f"-f {args.func}", "e.g. -f wk --n-init-tokens 3")
     if args.prepare and not args.raw:
         raise UserError("is only for plain text", "--prepare", "add --raw")
     if args.raw and args.splits and not args.source:
         hint = "give plain text on standard input, or with -s NAME -S src:FILE"
         raise UserError("the splits of a configuration are prepared text", "--raw", hint)
-    if args.raw and (args.disable_filters or args.func == "bs-pysimt"):
-        other = "-n" if args.disable_filters else "-f bs-pysimt"
+    if args.raw and (args.disable_filters or args.func in ONLY_IN_PYSIMT):
+        other = "-n" if args.disable_filters else f"-f {args.func}"
         raise UserError(f"cannot be combined with {other}", "--raw", "leave one of them out")
     if args.source and (not args.splits or "," in args.splits):
         raise UserError("needs the name of one split", "-S", "e.g. -s mytest -S src:mytest.en -o out/sys")
@@ -191,7 +199,7 @@ def translate_in_pysimt(args: argparse.Namespace, search: SearchOptions) -> int:
         return translate_other_text(args, Translator(model, search, manager.dev, not args.disable_filters, plain), warn)
     theirs = load_translator(args, search)
     theirs()
-    if theirs.filter is None:  # pysimt then writes only the raw translations
+    if theirs.filter is None and args.func not in ("sgs", "wk"):  # pysimt then writes only the raw translations
         kind = f"beam{args.beam_size}" if args.func == "bs-pysimt" else search.suffix
         for split in theirs.splits:
             stem = Path(f"{args.output}.{split}.{kind}")
@@ -201,9 +209,9 @@ def translate_in_pysimt(args: argparse.Namespace, search: SearchOptions) -> int:
 
 def translate_embedded(args: argparse.Namespace, search: SearchOptions) -> int:
     """Translate in the embedded engine."""
-    if args.func == "bs-pysimt":
-        hint = "use -f bs, or install pysimt and set PYSIMT_SAC_HOST=pysimt"
-        raise UserError("this search is pysimt's own", "-f bs-pysimt", hint)
+    if args.func in ONLY_IN_PYSIMT:
+        hint = "use -f bs or gs, or install pysimt and set PYSIMT_SAC_HOST=pysimt"
+        raise UserError("this search is pysimt's own", f"-f {args.func}", hint)
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.core.distributed import world
     from pysimt_sac.hosts.engine.checkpoint import remark_on

@@ -110,8 +110,8 @@ class ModelOptions:
     bucket_order: str | None = option(None, "curriculum by length; none: shuffled", choices=("ascending", "descending"))
     sampler_type: str = option("bucket", "batches of equal or of similar length", choices=("bucket", "approximate"))
     short_list: int = option(0, "keep only this many words of each vocabulary; 0: all", minimum=0)
-    translator_type: str = option("gs", "search in validation: greedy or beam", choices=("gs", "bs"))
-    translator_args: dict[str, Any] | None = option(None, "more arguments for that search", pysimt_only=True)
+    translator_type: str = option("gs", "search in validation: greedy, beam or wait-k", choices=("gs", "bs", "wk"))
+    translator_args: dict[str, Any] | None = option(None, "more arguments of it: `k` of wait-k", pysimt_only=True)
     plugin_modules: tuple[str, ...] = option((), "Python files that register models, metrics or rewards of your own")
     aux_dim: int | None = option(None, "image features", pysimt_only=True)
     aux_dropout: float = option(0.0, "image features", pysimt_only=True)
@@ -178,8 +178,9 @@ class SearchOptions:
 
     func: str = option(
         "gs",
-        "greedy search, beam search or sampling; bs-pysimt: the beam search of pysimt itself",
-        choices=("gs", "bs", "sample", "bs-pysimt"),
+        "greedy search, beam search or sampling; inside pysimt also its simultaneous greedy search (sgs), wait-k (wk) "
+        "and its own beam search (bs-pysimt)",
+        choices=("gs", "bs", "sample", "sgs", "wk", "bs-pysimt"),
     )
     beam_size: int = option(6, "hypotheses kept by beam search", minimum=1, maximum=LARGEST_BEAM, advice=USUAL_BEAM)
     lp_alpha: float = option(0.0, "length penalty of beam search; 0 divides by the length", minimum=0)

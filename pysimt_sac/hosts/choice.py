@@ -1,15 +1,21 @@
-"""The choice of the host: pysimt if installed, else the embedded engine; `PYSIMT_SAC_HOST` overrides it."""
+"""The choice of the host: pysimt if installed, else the embedded engine; `PYSIMT_SAC_HOST` overrides it.
+
+And pysimt's names of networks, which configurations and checkpoints of either host use.
+"""
 
 import functools
 import importlib.util
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.version import full_version
 
 CHOICES = ("auto", "embedded", "pysimt")
 VARIABLE = "PYSIMT_SAC_HOST"
+TESTED = "1.0.0"  # the version of pysimt that the adapter is tested with
 
 
 def pysimt_folder() -> Path | None:
@@ -17,6 +23,14 @@ def pysimt_folder() -> Path | None:
     found = importlib.util.find_spec("pysimt")
     # A clone of its repository in the working directory is found as a namespace package, which has no file.
     return Path(found.origin).parent if found is not None and found.origin is not None else None
+
+
+def pysimt_version() -> str:
+    """Return the version of the pysimt that is installed, without importing it."""
+    folder = pysimt_folder()
+    text = (folder / "__init__.py").read_text(encoding="utf-8") if folder else ""
+    found = re.search(r"^__version__\s*=\s*['\"](.+?)['\"]", text, re.MULTILINE)
+    return found[1] if found else "of unknown version"
 
 
 @functools.cache
@@ -38,6 +52,15 @@ def describe() -> str:
     """Return the host and its version, for logs."""
     if name() == "embedded":
         return f"embedded engine of pysimt_sac {full_version()}"
-    import pysimt
+    tested = "" if pysimt_version() == TESTED else f" (tested with {TESTED})"
+    return f"pysimt {pysimt_version()}{tested} with pysimt_sac {full_version()}"
 
-    return f"pysimt {pysimt.__version__} with pysimt_sac {full_version()}"
+
+def network_of(train: dict[str, Any], model: dict[str, Any]) -> str:
+    """Return pysimt's name of the network that a configuration trains; an algorithm's network shows in its keys."""
+    name = str(train.get("model_type", ""))
+    if name.startswith(("Simultaneous", "Encoder")):  # all of pysimt's models, and none of ours
+        return name
+    translator_args = model.get("translator_args")
+    waits = model.get("translator_type") == "wk" or (isinstance(translator_args, dict) and "k" in translator_args)
+    return f"Simultaneous{'TF' if 'model_dim' in model else ''}{'WaitK' if waits else ''}NMT"

@@ -8,6 +8,7 @@ import pytest
 
 from pysimt_sac import __version__
 from pysimt_sac.commands.host import OURS, THEIRS, owner
+from pysimt_sac.hosts.pysimt.device import USED
 
 OUR_SCRIPT = "#!/usr/bin/python\nimport sys\nfrom pysimt_sac.cli import main\nsys.exit(main())\n"
 THEIR_SCRIPT = "#!/usr/share/pysimt_sac/bin/python\nimport os\nfrom pysimt import logger\n"
@@ -16,14 +17,29 @@ MODULES = "logger mainloop metrics models monitor stranslator translators config
 MODULES += " utils/data utils/io utils/misc utils/topology utils/device"
 
 
+# A module in which every name is a class that has every name in turn, and all the parameters that are looked for.
+ANYTHING = f"""
+class Anything(type):
+    def __getattr__(cls, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return cls
+class Every(metaclass=Anything):
+    def __init__(self, *_, {"=None, ".join(sorted(set(" ".join(USED.values()).split())))}=None):
+        pass
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Every
+"""
+
+
 def install(folder, **texts):
-    """A pysimt in which every name is an empty class; other texts for some of its modules."""
+    """A pysimt in which every name is a class; other texts for some of its modules."""
     for name in MODULES.split():
         path = folder / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            texts.get(path.stem, "def __getattr__(name): return type(name, (), {'__init__': lambda *_: None})\n")
-        )
+        path.write_text(texts.get(path.stem, ANYTHING))
         (path.parent / "__init__.py").touch()
     (folder / "__init__.py").write_text("__version__ = '1.2.3'\n")
 
@@ -49,7 +65,7 @@ def tell(tmp_path, host, script=None, installed=False, **texts):
 def test_pysimt_is_found_where_it_is(tmp_path, host):
     done = tell(tmp_path, host, OUR_SCRIPT, installed=True)
     assert done.returncode == 0
-    assert f"pysimt 1.2.3 with pysimt_sac {__version__}" in done.stdout
+    assert f"pysimt 1.2.3 (tested with 1.0.0) with pysimt_sac {__version__}" in done.stdout
     assert str(tmp_path / "places/pysimt") in done.stdout
     assert f"belongs to pysimt_sac, {tmp_path}/scripts/pysimt" in done.stdout
     assert "force-reinstall" not in done.stdout
@@ -63,6 +79,7 @@ def test_pysimt_is_found_where_it_is(tmp_path, host):
             "pysimt needs the package editdistance_x, which is not installed",
             "(pip install editdistance_x, or set PYSIMT_SAC_HOST=embedded",
         ),
+        ({"translators": "BeamSearch = get_translator = print"}, "pysimt 1.2.3 has no ", "(tested with pysimt 1.0.0: "),
         ({"device": "1 / 0"}, "pysimt cannot be imported: ZeroDivisionError", "(set PYSIMT_SAC_HOST=embedded"),
         ({"topology": "import pysimt.nothing"}, "pysimt cannot be imported: ModuleNotFoundError", "(set PYSIMT"),
     ],
@@ -73,7 +90,7 @@ def test_a_pysimt_that_cannot_be_imported_is_no_host(tmp_path, texts, reason, hi
     first, second = done.stdout.splitlines()[:2]
     assert first.startswith(f"Host:              none, because {reason}")
     assert second.strip().startswith(hint)
-    assert "1.2.3" not in done.stdout
+    assert "with pysimt_sac" not in done.stdout
 
 
 def test_the_engine_can_be_chosen_though_pysimt_is_there(tmp_path):

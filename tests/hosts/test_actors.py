@@ -132,3 +132,47 @@ def test_an_actor_over_other_weights_is_another_one(both):
     for actor, copied, expected in zip(actors, copies, before, strict=True):
         assert torch.equal(copied.log_probs(copied.encode(batch), hypotheses.tokens_TB, steps), expected)
         assert not torch.equal(actor.log_probs(actor.encode(batch), hypotheses.tokens_TB, steps), expected)
+
+
+@pytest.fixture
+def waiting(both):
+    """A wait-k actor over the same network, and the log-probabilities that it must have, by truncated sources."""
+    _, batch, (_, actor), _, hypotheses = both
+    actor.wait, tokens_TB, state, expected = 2, hypotheses.tokens_TB, None, []
+    states_SBC, mask_SB = actor.encode(batch)["src"]
+    for step, tokens_B in enumerate(tokens_TB[:-1]):
+        read = {"src": (states_SBC[: 2 + step], mask_SB[: 2 + step])}
+        log_p_BV, state = actor.decoder.f_next(read, actor.embed(tokens_B), state)
+        expected.append(log_p_BV)
+    return actor, batch, hypotheses, torch.stack(expected)
+
+
+def test_a_wait_k_actor_scores_what_its_policy_has_read(waiting):
+    actor, batch, hypotheses, expected_TBV = waiting
+    steps = Steps.of(hypotheses.lengths_B)
+    found = actor.log_probs(actor.encode(batch), hypotheses.tokens_TB, steps)
+    torch.testing.assert_close(found, steps.flatten(expected_TBV))
+    actor.wait = None
+    assert not torch.allclose(actor.log_probs(actor.encode(batch), hypotheses.tokens_TB, steps), found)
+
+
+def test_a_wait_k_stepper_reads_a_word_at_each_step_and_its_forks_go_on_from_there(waiting):
+    """Forks from different steps of different sentences, in one stepper."""
+    actor, batch, hypotheses, expected_TBV = waiting
+    stepper, tokens_TB, traced = actor.stepper(actor.encode(batch)), hypotheses.tokens_TB, []
+    words = slice(EOS, None)  # the others are forbidden
+    for step, tokens_B in enumerate(tokens_TB[:-1]):
+        found_BV = stepper.log_probs(tokens_B.unsqueeze(1)).squeeze(1)
+        torch.testing.assert_close(found_BV[:, words], expected_TBV[step][:, words])
+        traced.append(stepper.decoder_states())
+    sentences_C, times_C = torch.tensor([4, 2, 2]), torch.tensor([0, 3, 1])
+    states_CH = torch.stack(traced)[times_C, sentences_C]
+    assert states_CH.size(1) == actor.state_size
+    taken = actor.taken_words(actor.encode(batch), tokens_TB, Steps.of(hypotheses.lengths_B))
+    assert taken.states_NH.size(1) == actor.state_size
+    forked = stepper.fork(sentences_C, states_CH)
+    forked.keep_sentences(torch.tensor([2, 0]))
+    for ahead in (1, 2):
+        times, sentences = times_C[[2, 0]] + ahead, sentences_C[[2, 0]]
+        found_CV = forked.log_probs(tokens_TB[times, sentences].unsqueeze(1)).squeeze(1)
+        torch.testing.assert_close(found_CV[:, words], expected_TBV[times, sentences][:, words])

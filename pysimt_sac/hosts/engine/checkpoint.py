@@ -28,6 +28,7 @@ from pysimt_sac.core.options import read_section
 from pysimt_sac.core.sections import TrainOptions
 from pysimt_sac.core.states import first_not_finite, has_type, is_plain_tensor
 from pysimt_sac.core.vocabulary import Vocabulary
+from pysimt_sac.hosts.choice import network_of
 from pysimt_sac.hosts.engine.config.parser import Options
 from pysimt_sac.hosts.engine.config.values import plain
 from pysimt_sac.text.preparation import TextPreparation
@@ -36,6 +37,7 @@ STATE_FILE = "train_state.pt"
 PREVIOUS_STATE_FILE = "train_state.previous.pt"
 EXP_ID = re.compile(r"\w[\w.-]*")  # it becomes part of file names
 PREPARATION = "preparation"  # a key of a checkpoint's history, where pysimt's loop can write it and readers ignore it
+OUR_TYPE = "pysimt_sac_model_type"  # beside the sections of a checkpoint's options, whose `model_type` is pysimt's
 
 
 # The parts of a training state and their types; those of a part are checked where it is restored.
@@ -86,6 +88,7 @@ class Checkpoint:
     history: dict[str, Any]
     optimizer: dict[str, Any] | None
     vocabularies: dict[str, Vocabulary]
+    is_ours: bool = True  # written with this package, not by pysimt alone
 
     @property
     def preparation(self) -> TextPreparation | None:
@@ -147,9 +150,18 @@ def write_safely(path: Path, content: dict[str, Any]) -> None:
             raise reason if isinstance(reason, OSError) else OSError(str(error).splitlines()[0]) from error
 
 
+def for_pysimt(options: dict[str, Any]) -> dict[str, Any]:
+    """Return a checkpoint's options with the network's type as `model_type`, so that pysimt loads it without us."""
+    stored: dict[str, Any] = plain(options)
+    stored[OUR_TYPE] = str(stored["train"].get("model_type", ""))
+    stored["train"]["model_type"] = network_of(stored["train"], stored["model"])
+    return stored
+
+
 def save_checkpoint(checkpoint: Checkpoint) -> None:
     """Write a checkpoint to its path, with plain values only, so that pysimt can read it too."""
-    content = {"opts": plain(checkpoint.options), "model": checkpoint.weights, "history": plain(checkpoint.history)}
+    options = for_pysimt(checkpoint.options) if checkpoint.is_ours else plain(checkpoint.options)
+    content = {"opts": options, "model": checkpoint.weights, "history": plain(checkpoint.history)}
     if checkpoint.vocabularies:
         content["vocabularies"] = {name: vocab.state() for name, vocab in checkpoint.vocabularies.items()}
     if checkpoint.optimizer is not None:
@@ -169,13 +181,15 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         raise UserError("its weights are not tensors", path)
     if not are_options(options):
         raise UserError("its options are incomplete", path, "was it written by pysimt or pysimt_sac?")
+    is_ours = OUR_TYPE in options or "vocabularies" in content
+    if OUR_TYPE in options:
+        options["train"]["model_type"] = str(options.pop(OUR_TYPE))
     stored, history = content.get("vocabularies", {}), content.get("history", {})
     if not isinstance(stored, dict):
         raise UserError("its vocabularies are damaged", path)
     vocabularies = {str(name): Vocabulary.from_state(state, path) for name, state in stored.items()}
-    return Checkpoint(
-        path, options, weights, history if isinstance(history, dict) else {}, content.get("optimizer"), vocabularies
-    )
+    history = history if isinstance(history, dict) else {}
+    return Checkpoint(path, options, weights, history, content.get("optimizer"), vocabularies, is_ours)
 
 
 def are_options(options: Any) -> bool:

@@ -3,6 +3,7 @@
 This module does not import pysimt, so it can be tested without it.
 """
 
+import copy
 from typing import Any
 
 import torch
@@ -14,11 +15,16 @@ from pysimt_sac.core.policy import Support, entropy, find_support, full_policy, 
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS, PAD
 from pysimt_sac.hosts.network_actor import NetworkActor
-from pysimt_sac.hosts.pysimt.stepper import PysimtStepper
+from pysimt_sac.hosts.pysimt.stepper import PysimtStepper, join_state, read_words
 
 
 class PysimtActor(NetworkActor):
-    """pysimt's encoders and decoder as an `Actor`."""
+    """pysimt's encoders and decoder as an `Actor`.
+
+    wait: the k of a wait-k policy, which attends at step t to the first k + t source words; None: to all.
+    """
+
+    wait: int | None = None
 
     @classmethod
     def of(cls, model: Any) -> "PysimtActor":
@@ -27,16 +33,20 @@ class PysimtActor(NetworkActor):
         source_tokens, tokens = (
             [str(vocab[number]) for number in range(len(vocab))] for vocab in (model.src_vocab, model.trg_vocab)
         )
-        return cls(networks, str(model.sl), str(model.tl), tokens, model.load_batches, source_tokens)
+        actor = cls(networks, str(model.sl), str(model.tl), tokens, model.load_batches, source_tokens)
+        actor.wait = model.wait
+        return actor
 
     def with_networks(self, networks: nn.ModuleDict) -> "PysimtActor":
         """Return the same actor with other weights."""
-        return PysimtActor(networks, self.source, self.target, self.tokens, self.load_batches, self.source_tokens)
+        other = copy.copy(self)
+        other.networks = networks
+        return other
 
     @property
     def state_size(self) -> int:
         """The size of the decoder state."""
-        return int(self.decoder.hidden_size)
+        return int(self.decoder.hidden_size) + (self.wait is not None)
 
     def encode(self, batch: Batch) -> Encoded:
         """Encode the source side."""
@@ -45,15 +55,17 @@ class PysimtActor(NetworkActor):
 
     def stepper(self, encoded: Encoded) -> PysimtStepper:
         """Return the policy one step at a time."""
-        return PysimtStepper(self.decoder, encoded)
+        return PysimtStepper(self.decoder, encoded, wait=self.wait)
 
     def unroll(self, encoded: Encoded, tokens_TB: Tensor, positions_N: Tensor) -> tuple[Tensor, Tensor]:
         """Return log-probabilities (N, V) and decoder states (N, H) at given positions."""
         state, scores, states = self.decoder.f_init(encoded), [], []
-        for tokens_B in tokens_TB[:-1]:
-            log_p_BV, state = self.decoder.f_next(encoded, self.embed(tokens_B), state)
+        for step, tokens_B in enumerate(tokens_TB[:-1]):
+            read_B = None if self.wait is None else torch.full_like(tokens_B, self.wait + step)
+            visible = encoded if read_B is None else read_words(encoded, read_B)
+            log_p_BV, state = self.decoder.f_next(visible, self.embed(tokens_B), state)
             scores.append(log_p_BV)
-            states.append(state)
+            states.append(state if read_B is None else join_state(state, read_B + 1))
         return torch.cat(scores).index_select(0, positions_N), torch.cat(states).index_select(0, positions_N)
 
     def log_probs(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps) -> Tensor:

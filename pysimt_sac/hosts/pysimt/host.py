@@ -1,7 +1,7 @@
 """The adapter to the original pysimt: extends it from outside, without changing its files.
 
 `register` puts a shell for each algorithm, our metrics, beam search and safe loader where pysimt looks for its own;
-commands call `train` and `load_translator`. Import this module after `pysimt_device.reserve_device`: pysimt binds its
+commands call `train` and `load_translator`. Import this module after `device.reserve_device`: pysimt binds its
 device at import.
 """
 
@@ -10,16 +10,16 @@ import dataclasses
 import functools
 import logging
 import platform
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from pysimt import logger, mainloop, metrics, models, monitor, stranslator, translators
-from pysimt.config import Options
-from pysimt.models import SimultaneousNMT, SimultaneousTFNMT
+from pysimt.config import TRAIN_DEFAULTS, Options
+from pysimt.models import SimultaneousTFNMT
 from pysimt.samplers.approx import ApproximateBucketBatchSampler
 from pysimt.stranslator import STranslator
 from pysimt.utils.data import make_dataloader, sort_predictions
@@ -30,20 +30,19 @@ from pysimt.utils.topology import DataSource
 import pysimt_sac.models  # noqa: F401 - registers our algorithms
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.core.files import make_folder, require_file, write_lines
+from pysimt_sac.core.files import make_folder, require_file
 from pysimt_sac.core.metrics import RegisteredMetric
 from pysimt_sac.core.options import defaults, names, read_section
 from pysimt_sac.core.registry import METRICS, MODELS, load_plugin_modules
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, SearchOptions, TrainOptions
 from pysimt_sac.hosts import choice
-from pysimt_sac.hosts.engine.checkpoint import Checkpoint, find_checkpoint, load_checkpoint
+from pysimt_sac.hosts.engine.checkpoint import find_checkpoint, for_pysimt, load_checkpoint
 from pysimt_sac.hosts.engine.config.parser import Options as EngineOptions
 from pysimt_sac.hosts.engine.config.parser import (
     check_config,
     keys_of,
     plugin_modules,
     read_config,
-    resolved_text,
     used_option_classes,
 )
 from pysimt_sac.hosts.engine.config.recipe import check_recipe, check_supported_by_pysimt
@@ -52,24 +51,37 @@ from pysimt_sac.hosts.engine.decoding.translation import Translator
 from pysimt_sac.hosts.engine.training.interrupts import Interrupted
 from pysimt_sac.hosts.engine.training.randomness import draw_seed
 from pysimt_sac.hosts.engine.training.runs import open_run
-from pysimt_sac.hosts.pysimt import resume as pysimt_resume
+from pysimt_sac.hosts.pysimt import resume
 from pysimt_sac.hosts.pysimt.actor import PysimtActor
-from pysimt_sac.hosts.pysimt.loop import AveragingMonitor, Loop
+from pysimt_sac.hosts.pysimt.loop import AveragingMonitor, HostJournal, Loop, as_pysimt_loads, stopped_by_signals
 from pysimt_sac.hosts.pysimt.stepper import SearchablePysimtModel
+from pysimt_sac.hosts.pysimt.transformer import TransformerActor
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.session import Log, Session, TrainedByAlgorithm
 
 log = logging.getLogger("pysimt")
 
 
-class PysimtShell(TrainedByAlgorithm, SimultaneousNMT):  # type: ignore[misc]
-    """pysimt's model, trained by an algorithm; validation and translation are the base's."""
+TRAINED = ("SimultaneousNMT", "SimultaneousWaitKNMT", "SimultaneousTFNMT", "SimultaneousTFWaitKNMT")  # by algorithms
+
+
+class PysimtShell(TrainedByAlgorithm):
+    """Makes a model of pysimt one that an algorithm trains; validation and translation stay the model's own."""
 
     algorithm: ClassVar[type[Algorithm]]
+    opts: Any
+    training: bool
+    defaults: dict[str, Any]
+
+    @property
+    def wait(self) -> int | None:
+        """The k of a wait-k model; None for others."""
+        k = (self.opts.model["translator_args"] or {}).get("k")
+        return None if k is None else int(k)
 
     def set_defaults(self) -> None:
         """Add the algorithm's options."""
-        super().set_defaults()
+        super().set_defaults()  # type: ignore[misc]
         ours = (defaults(cls) for cls in (ModelOptions, *self.algorithm.option_classes))
         for name, value in (item for section in ours for item in section.items()):
             self.defaults.setdefault(name, value)
@@ -77,19 +89,24 @@ class PysimtShell(TrainedByAlgorithm, SimultaneousNMT):  # type: ignore[misc]
 
     def load_batches(self, split: str, batch_size: int) -> list[Any]:
         """Return the batches of a split, with both sides."""
-        return list(make_dataloader(self.load_data(split, batch_size, mode="eval")))
+        return list(make_dataloader(self.load_data(split, batch_size, mode="eval")))  # type: ignore[attr-defined]
 
     def register_tensorboard(self, handle: Log) -> None:
         """Build the algorithm; last call of the loop's constructor, and never made for translation."""
-        super().register_tensorboard(handle)
-        self.session = Session(self.algorithm, PysimtActor.of(self), self.opts, handle)
+        super().register_tensorboard(handle)  # type: ignore[misc]
+        self.session = Session(self.algorithm, actor_of(self), self.opts, handle)
 
     def forward(self, batch: Any, uctr: int = 0, ectr: int = 0) -> Any:
         """Return the algorithm's loss in training, else the negative log-likelihood."""
         if not self.training or self.session is None:
-            return super().forward(batch)
+            return super().forward(batch)  # type: ignore[misc]
         sides = {str(side): ids for side, ids in batch.items()}
         return self.session.training_loss(Batch(sides), uctr)
+
+
+def actor_of(model: Any) -> PysimtActor:
+    """Return a model in a shell as an actor."""
+    return (TransformerActor if isinstance(model, SimultaneousTFNMT) else PysimtActor).of(model)
 
 
 # Registration
@@ -101,18 +118,21 @@ def register() -> None:
         registry.read_entry_points()
     for name, registered in MODELS.items.items():
         if not hasattr(models, name) and issubclass(registered, Algorithm):
-            setattr(models, name, type(name, (PysimtShell,), {"algorithm": registered}))
+            setattr(models, name, shell(name, registered, "SimultaneousNMT"))
     for name, scored_by in METRICS.items.items():
         if name not in metrics.metric_info:
-            setattr(metrics, f"{name}Scorer", lambda name=name, scored_by=scored_by: Scorer(name, scored_by))
+            setattr(metrics, f"{name}Scorer", make_scorer(name, scored_by))
             metrics.metric_info[name] = "max" if scored_by.higher_better else "min"
             metrics.beam_metrics.append(name)
     repair()
-    for module in (mainloop, monitor, stranslator):
-        module.load_pt_file = lambda path, device="cpu": as_pysimt_loads(load_checkpoint(path))
+    monitor.load_pt_file = lambda path, device="cpu": as_pysimt_loads(load_checkpoint(path))
     mainloop.Monitor = AveragingMonitor
-    for module in (mainloop, stranslator):
-        module.get_translator = lambda kind: our_search if kind == "bs" else translators.get_translator(kind)
+    mainloop.get_translator = lambda kind: our_search if kind == "bs" else translators.get_translator(kind)
+
+
+def shell(name: str, algorithm: type[Algorithm], network: str) -> Any:
+    """Return pysimt's network of that name as a model that an algorithm trains."""
+    return type(name, (PysimtShell, getattr(models, network)), {"algorithm": algorithm})
 
 
 def repair() -> None:
@@ -123,31 +143,35 @@ def repair() -> None:
     DataSource.__reduce__ = lambda self: (DataSource, (self.data, self._type, self.src, self.trg))
 
 
-def require_model(name: str, where: object) -> Any:
-    """Return the model class of that name, pysimt's or ours."""
+def find_model(options: EngineOptions, where: object) -> Any:
+    """Return the model class that a configuration names: pysimt's, or its network in a shell of ours."""
+    name = str(options.train.get("model_type"))
+    algorithm = MODELS.items.get(name)
+    if algorithm and issubclass(algorithm, Algorithm):
+        check_inputs(options, name, where)
+        return shell(name, algorithm, choice.network_of(options.train, options.model))
     if not isinstance(getattr(models, name, None), type):
-        raise UserError(f"unknown model {name!r}", where, did_you_mean(name, [*MODELS.items, *vars(models)]))
+        place = f"{where} [train] model_type"
+        raise UserError(f"unknown model {name!r}", place, did_you_mean(name, [*MODELS.items, *vars(models)]))
     return getattr(models, name)
 
 
-def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return a checkpoint in the format of pysimt's loader, which unpickles anything; torch refuses that since 2.6.
+def check_inputs(options: EngineOptions, name: str, where: object) -> None:
+    """Refuse to train what no actor of ours can be: models of images or of several inputs."""
+    sources = str(options.model.get("direction")).split("->")[0].strip()
+    if "," in sources or sources.partition(":")[2] not in ("", "Text"):
+        hint = "train this one by maximum likelihood, with the model_type that pysimt has for it"
+        raise UserError(f"{name} trains models of one text, not of {sources!r}", f"{where} [model] direction", hint)
 
-    The optimiser is left out: with it, pysimt would give a fine-tuned model the learning rate of its pre-training.
-    """
-    return {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
 
+def make_scorer(name: str, scored_by: RegisteredMetric) -> Callable[[], Any]:
+    """Return one of our metrics as pysimt's evaluator wants it: a class whose objects can `compute`."""
 
-class Scorer:
-    """One of our metrics, for pysimt's evaluator."""
+    def compute(refs: Any, hyps: list[str], language: str | None = None) -> Any:
+        score = scored_by.compute(hyps, read_reference_files(*refs))
+        return metrics.Metric(name, score, higher_better=scored_by.higher_better)
 
-    def __init__(self, name: str, scored_by: RegisteredMetric) -> None:
-        self.name, self.scored_by = name, scored_by
-
-    def compute(self, refs: Any, hyps: list[str], language: str | None = None) -> Any:
-        """Score translations against one or several reference files."""
-        score = self.scored_by.compute(hyps, read_reference_files(*refs))
-        return metrics.Metric(self.name, score, higher_better=self.scored_by.higher_better)
+    return lambda: SimpleNamespace(compute=compute)
 
 
 # Search
@@ -159,12 +183,8 @@ class EngineSearch:
     def __init__(
         self, model: Any, data_loader: Any, out_prefix: str, batch_size: int, filter_chain: Any = None, **more: Any
     ) -> None:
-        self.model, self.data_loader, self.out_prefix, self.filtered = (
-            model,
-            data_loader,
-            out_prefix,
-            bool(filter_chain),
-        )
+        self.model, self.data_loader, self.out_prefix = model, data_loader, out_prefix
+        self.filtered = bool(filter_chain)
         self.search = more.get("search") or SearchOptions("bs", max_len=more["max_len"])
         self.beam_size = self.search.beam_size  # set by pysimt's loop
 
@@ -202,25 +222,39 @@ def our_search(model: Any, *arguments: Any, **options: Any) -> Any:
 # Training
 
 
+class HostOptions(Options):  # type: ignore[misc]
+    """pysimt's options, which write themselves into checkpoints so that pysimt loads them without this package."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, with the network's type as `model_type`."""
+        return for_pysimt(super().to_dict())
+
+
 def pysimt_options(ours: EngineOptions) -> Any:
-    """Convert merged, overridden and interpolated engine options to pysimt's, which are only read from files."""
-    with tempfile.TemporaryDirectory() as folder:
-        written = Path(folder) / "merged.conf"
-        write_lines(written, resolved_text(ours, given_only=True).splitlines())
-        options = Options(str(written), [])
-    options.filename = ours.filename
+    """Convert merged, overridden and interpolated engine options to pysimt's."""
+    sections = {name: dict(ours[name]) for name in ours.sections}
+    options = HostOptions.from_dict({"filename": ours.filename, "sections": list(sections), **sections})
+    given = {key: value for key, value in options.train.items() if value != ()}  # pysimt's empty lists are strings
+    options.train = {**TRAIN_DEFAULTS, **given}
     return options
 
 
 def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions, list[str]]:
     """Refuse wrong or unsupported options; return the recipe and its warnings (pysimt gives all others)."""
-    where, name = ours.filename, str(ours.train["model_type"])
+    where = ours.filename
+    for key in ours.train:
+        if key not in TRAIN_DEFAULTS:
+            raise UserError(f"unknown key {key!r}", f"{where} [train]", did_you_mean(key, TRAIN_DEFAULTS))
     if issubclass(model_type, PysimtShell):
-        check_config(ours)
+        SimultaneousTFNMT.set_defaults(transformer := SimpleNamespace())
+        theirs = set(transformer.defaults) - names(ModelOptions)
+        given = {key: ours.model.pop(key) for key in sorted(theirs) if key in ours.model}
+        check_config(ours, TRAINED)
+        ours.model.update(given)
     recipe, warnings = read_section(RecipeOptions, ours.model, f"{where} [model]"), list[str]()
     if recipe != RecipeOptions():  # else pysimt itself checks `[train]` of its own models
         warnings = check_recipe(recipe, read_section(TrainOptions, ours.train, f"{where} [train]"), where)
-    check_supported_by_pysimt(recipe, name, where)
+    check_supported_by_pysimt(recipe, where)
     for metric in str(ours.train["eval_metrics"]).upper().split(","):
         if metric.strip() not in metrics.metric_info:
             hint = did_you_mean(metric.strip(), metrics.metric_info)
@@ -241,6 +275,11 @@ def build_model(model_type: Any, options: Any) -> Any:
     return model
 
 
+def refusal(error: AssertionError, where: object) -> Exception:
+    """Return an assertion of pysimt's, which it makes about what users write, as a `UserError`; others as they are."""
+    return UserError(f"refused by pysimt: {error}", where) if str(error) else error
+
+
 def train(args: argparse.Namespace, manager: Any) -> int:
     """Train in pysimt's loop. The engine reads the configuration as well, to check it and to find runs to resume."""
     if args.check:
@@ -248,14 +287,14 @@ def train(args: argparse.Namespace, manager: Any) -> int:
     ours = read_config(args.config, args.overrides)
     load_plugin_modules(plugin_modules(ours))
     register()
-    model_type = require_model(str(ours.train["model_type"]), f"{args.config} [train] model_type")
+    model_type = find_model(ours, args.config)
     recipe, warnings = check_options(ours, model_type)
     if ours.train["pretrained_file"]:  # pysimt itself accepts only files
         metric = str(ours.train["eval_metrics"]).split(",")[0].strip()
         pretrained = find_checkpoint(ours.train["pretrained_file"], metric)
     logger.setup()
-    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, pysimt_resume.stopped_by_signals():
-        if reason := pysimt_resume.finished(run.state, ours.train):
+    with open_run(ours, args.suffix, args.restart, host="pysimt") as run, stopped_by_signals():
+        if reason := resume.finished(run.state, ours.train):
             more = "raise max_epochs, max_iterations or patience to continue; --restart starts over"
             log.info(f"{run.exp_id} in {run.folder} is finished: {reason} ({more})")
             return 0
@@ -264,18 +303,24 @@ def train(args: argparse.Namespace, manager: Any) -> int:
         options.train.update(subfolder=run.subfolder, exp_id=run.exp_id, seed=fix_seed(seed))
         if ours.train["pretrained_file"]:
             options.train["pretrained_file"] = pretrained
-        with pysimt_resume.HostJournal(run, options.train["tensorboard_dir"]) as journal:
-            versions = f"torch {torch.__version__}, Python {platform.python_version()}"
-            log.info(f"Host: {choice.describe()}, {versions}, {manager}")
-            log.info(pysimt_resume.describe_resuming(run) if run.state else options)
-            for warning in warnings:
-                log.info(f"Warning: {warning}")
-            try:
-                model = build_model(model_type, options)
-                Loop(model, options.train, manager, recipe, run, ours.to_dict(), journal)()
-            except Interrupted as interruption:
-                log.info(f"Stopped by {interruption}; the same command resumes from the end of the last complete epoch")
-                return interruption.status
+        log.addHandler(journal := HostJournal(run, options.train["tensorboard_dir"]))
+        versions = f"torch {torch.__version__}, Python {platform.python_version()}"
+        log.info(f"Host: {choice.describe()}, {versions}, {manager}")
+        if run.remark:
+            log.info(run.remark)
+        epochs = len(run.state["progress"]["train_loss"]) if run.state else 0
+        log.info(f"Resuming {run.exp_id} after {epochs} complete epochs" if run.state else options)
+        for warning in warnings:
+            log.info(f"Warning: {warning}")
+        try:
+            Loop(build_model(model_type, options), options.train, manager, recipe, ours.to_dict(), journal)()
+        except Interrupted as interruption:
+            log.info(f"Stopped by {interruption}; the same command resumes from the end of the last complete epoch")
+            return interruption.status
+        except AssertionError as error:
+            raise refusal(error, ours.filename) from error
+        finally:
+            journal.close()
     return 0
 
 
@@ -296,7 +341,8 @@ def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
     if any(word.startswith("model.plugin_modules:") for word in args.override):
         load_plugin_modules(plugin_modules(ours))
     register()
-    require_model(str(ours.train.get("model_type")), args.model)
+    name = str(ours.train.get("model_type"))
+    setattr(models, name, find_model(ours, args.model))
     for path in ours.vocabulary.values():
         require_file(Path(path), "vocabulary")
     splits = args.splits.split(",") if args.splits else []
@@ -307,11 +353,21 @@ def load_translator(args: argparse.Namespace, search: SearchOptions) -> Any:
     if splits:
         make_folder(Path(args.output).parent)  # pysimt would fail without it
     stranslator.load_pt_file = lambda path, device="cpu": as_pysimt_loads(checkpoint)
-    if args.func == "bs-pysimt":
-        stranslator.get_translator = translators.get_translator
-    elif args.func != "gs":
+    stranslator.get_translator = translators.get_translator
+    if args.func == "sample" or (args.func == "bs" and checkpoint.is_ours):
         stranslator.get_translator = lambda kind: functools.partial(our_search, search=search)
-    same = ("model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size")
-    arguments = {name: getattr(args, name) for name in (*same, "disable_filters", "override")}
-    func = "gs" if args.func == "gs" else "bs"  # pysimt's names
-    return STranslator(func=func, splits=",".join(splits), delta="", n_init_tokens="", criteria="", **arguments)
+    func = {"sample": "bs", "bs-pysimt": "bs"}.get(args.func, args.func)  # pysimt's names
+    same = ["model", "source", "output", "beam_size", "lp_alpha", "suppress_unk", "n_best", "max_len", "batch_size"]
+    same += ["disable_filters", "override", "delta", "n_init_tokens", "criteria"]
+    return Translation(func=func, splits=",".join(splits), **{name: getattr(args, name) for name in same})
+
+
+class Translation(STranslator):  # type: ignore[misc]
+    """pysimt's translator, which says in one line what its search refuses."""
+
+    def __call__(self) -> None:
+        """Translate the splits."""
+        try:
+            super().__call__()
+        except AssertionError as error:
+            raise refusal(error, f"-f {self.func}") from error

@@ -1,21 +1,91 @@
-"""pysimt's training loop, extended by training recipes and exact resuming at epoch boundaries."""
+"""pysimt's training loop, extended by training recipes, our journal, and exact resuming at epoch boundaries."""
 
 import contextlib
 import logging
+import signal
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from pysimt import mainloop, metrics, monitor
 from pysimt.utils.data import make_dataloader
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.files import make_folder
 from pysimt_sac.core.sections import RecipeOptions, TrainOptions
+from pysimt_sac.hosts.choice import network_of
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint, keep_prefixes, load_checkpoint, load_weights
 from pysimt_sac.hosts.engine.training.average import WeightAverage
 from pysimt_sac.hosts.engine.training.checkpointing import find_preparation
-from pysimt_sac.hosts.engine.training.runs import Run
+from pysimt_sac.hosts.engine.training.interrupts import Interrupted
+from pysimt_sac.hosts.engine.training.journal import Journal
+from pysimt_sac.hosts.engine.training.runs import Run, files_of_run
 from pysimt_sac.hosts.engine.training.schedule import plan_schedule, resume_schedule
-from pysimt_sac.hosts.pysimt import resume as pysimt_resume
+from pysimt_sac.hosts.pysimt import resume
+from pysimt_sac.hosts.pysimt.recipe import SmoothedLoss, follow_recipe
+from pysimt_sac.rl.session import TrainedByAlgorithm
 
 log = logging.getLogger("pysimt")
+
+
+class HostJournal(logging.Handler):
+    """Our journal in place of pysimt's TensorBoard handle and, as a logging handler, of its log file.
+
+    Messages before `open` are kept in memory, so that a failed start leaves no files behind.
+    """
+
+    def __init__(self, run: Run, tensorboard_dir: str) -> None:
+        super().__init__()
+        self.run, self.kept = run, list[str]()
+        self.board = Path(tensorboard_dir) / run.subfolder / run.exp_id if tensorboard_dir else None
+        self.journal: Journal | None = None
+
+    def open(self) -> None:
+        """Start the run; from here on, its folder is written to."""
+        if self.board:
+            make_folder(self.board)
+        run = self.run
+        run.begin()
+        self.journal = Journal(run.folder, run.exp_id, self.board, run.state["journal"] if run.state else None)
+        for message in self.kept:
+            self.journal.note(message)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one message of pysimt's logger."""
+        (self.journal.note if self.journal else self.kept.append)(record.getMessage())
+
+    def say(self, message: str) -> None:
+        """Write a line to console and log."""
+        log.info(message)
+
+    def log_scalar(self, name: str, value: float, step: int) -> None:
+        """Write a point of a curve."""
+        assert self.journal is not None
+        self.journal.log_scalar(name, value, step)
+
+    def log_metrics(self, results: list[Any], step: int, suffix: str = "") -> None:
+        """Log the scores of a validation; pysimt's `suffix` is a prefix of their names."""
+        for metric in results:
+            self.log_scalar(suffix + metric.name, metric.score, step)
+
+    def close(self) -> None:
+        """Close the journal; also called by pysimt's loop when it has finished."""
+        log.removeHandler(self)
+        if self.journal:
+            self.journal.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"Curves: {self.run.exp_id}.scalars.jsonl"
+
+
+def as_pysimt_loads(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return a checkpoint in the format of pysimt's loader, which unpickles anything; torch refuses that since 2.6.
+
+    The optimiser is left out: with it, pysimt would give a fine-tuned model the learning rate of its pre-training.
+    """
+    return {"opts": checkpoint.options, "model": checkpoint.weights, "history": checkpoint.history}
 
 
 class AveragingMonitor(monitor.Monitor):  # type: ignore[misc]
@@ -25,8 +95,9 @@ class AveragingMonitor(monitor.Monitor):  # type: ignore[misc]
     preparation: dict[str, Any]  # how the training text was prepared, if known
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the `history` entry of checkpoints."""
-        return {**super().state_dict(), **self.preparation}
+        """Return the `history` entry of checkpoints, as plain values."""
+        scores = {name: [metric.score for metric in found] for name, found in self.val_scores.items()}
+        return {**super().state_dict(), "val_scores": scores, **self.preparation}
 
     def save_model(self, metric: Any = None, suffix: str = "", do_symlink: bool = False) -> Path:
         """Write a checkpoint of the average; with a metric, validation has swapped it in already."""
@@ -48,36 +119,50 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         options: dict[str, Any],
         manager: Any,
         recipe: RecipeOptions,
-        run: Run,
         config: dict[str, Any],
-        journal: pysimt_resume.HostJournal,
+        journal: HostJournal,
     ) -> None:
-        self.run, self.config, self.journal = run, config, journal
+        self.run, self.config, self.journal = journal.run, config, journal
+        state, self.files = self.run.state, files_of_run(config)
         mainloop.TensorBoard = lambda *_: journal
+        mainloop.load_pt_file = self.load_pretrained
         # A resumed run gets its weights from the training state.
-        super().__init__(model, {**options, "pretrained_file": ""} if run.state else options, manager)
+        super().__init__(model, {**options, "pretrained_file": ""} if state else options, manager)
         if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss in any case
             self.vloss_iterator = make_dataloader(model.load_data("val", self.batch_size, mode="eval"))
         self.monitor.preparation, notes = find_preparation(config["data"], (str(model.sl), str(model.tl)))
-        for note in notes:
+        for note in (*notes, *self.follow(recipe)):
             log.info(note)
-        self.follow(recipe)
-        if run.state:
-            pysimt_resume.restore(self, run.state, metrics.Metric)
+        if state:
+            resume.restore(self, state, metrics.Metric)
         self.eval_zero: bool = options["eval_zero"] and self.eval_freq >= 0 and self.monitor.vctr == 0
         journal.open()
 
-    def follow(self, recipe: RecipeOptions) -> None:
-        """Apply the recipe to every optimiser step."""
+    def load_pretrained(self, path: Path, device: str = "cpu") -> dict[str, Any]:
+        """Return a checkpoint for pysimt to load; refuse one that does not fit in a line that says why."""
+        checkpoint, layers = load_checkpoint(path), str(self.pretrained_layers or "")
+        is_shell, waits = (
+            isinstance(self.model, TrainedByAlgorithm),
+            "WaitK" in network_of(checkpoint.options["train"], checkpoint.options["model"]),
+        )
+        if is_shell and waits and self.model.wait is None:
+            hint = "set [model] translator_args: {'k': ...} as in its own configuration"
+            raise UserError("is a wait-k model, but this configuration reads the whole source", path, hint)
+        weights = keep_prefixes(checkpoint.weights, layers.split(","), checkpoint.path)
+        load_weights(self.model, weights, checkpoint.path, partial=True)
+        return as_pysimt_loads(checkpoint)
+
+    def follow(self, recipe: RecipeOptions) -> list[str]:
+        """Apply the recipe to every optimiser step; return notes for the log."""
         limits = TrainOptions(max_iterations=self.max_iterations, max_epochs=self.max_epochs)
         planned, state = plan_schedule(recipe, limits, len(self.train_iterator)), self.run.state
-        self.schedule, notes = resume_schedule(planned, state["progress"].get("lr_total", 0) if state else None)
-        for note in notes:
-            log.info(note)
+        self.schedule, notes = resume_schedule(planned, state["progress"]["lr_total"] if state else None)
         self.average = self.monitor.average = WeightAverage(self.model, recipe.ema_decay)
-        pysimt_resume.follow_lr_factor(self.optim.optim, self.lr_factor)
-        pysimt_resume.decay_weights(self.optim.optim, self.model, recipe.weight_decay)
+        follow_recipe(self.optim.optim, self.model, self.lr_factor, recipe.weight_decay)
         self.optim.optim.register_step_post_hook(lambda *_: self.average.update())
+        if recipe.label_smoothing:
+            self.model.dec.nll_loss = SmoothedLoss(recipe.label_smoothing)
+        return notes
 
     def lr_factor(self) -> float:
         """Return the current learning-rate factor: the model's times the schedule's."""
@@ -93,14 +178,29 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
     def __call__(self) -> None:
         """Train; save an initial state first, so that a run can always be resumed."""
         if not self.run.state:
-            pysimt_resume.save(self)
+            resume.save(self)
         super().__call__()
 
     def train_epoch(self) -> bool:
         """Train for an epoch, and save the state if it was completed."""
         goes_on = bool(super().train_epoch())
         if len(self.monitor.train_loss) == self.monitor.ectr - goes_on:
-            pysimt_resume.save(self)
+            resume.save(self)
         else:  # ended within an epoch; if resumed, it continues from the end of the previous one
-            pysimt_resume.note_end(self)
+            resume.note_end(self)
         return goes_on
+
+
+@contextlib.contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Raise `Interrupted` on SIGINT and SIGTERM; pysimt would exit with status 0, as if training had finished."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Interrupted(number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_state
-from pysimt_sac.hosts.pysimt.resume import decay_weights, follow_lr_factor
+from pysimt_sac.hosts.pysimt.recipe import follow_recipe
 from tests.hosts.pysimt.hosts import (
     COMMAND,
     needs_pysimt,
@@ -32,6 +32,7 @@ RECIPE = {
     "schedule": ["model.lr_schedule:cosine", "model.lr_warmup:2", "model.lr_final:0.1"],
     "decay": ["model.weight_decay:0.5"],
     "average": ["model.ema_decay:0.6"],
+    "smoothing": ["model.label_smoothing:0.2"],
 }
 ALL = [word for words in RECIPE.values() for word in words]
 
@@ -61,8 +62,7 @@ def test_hooks_around_adam_make_it_adamw_with_the_rate_of_each_step():
     ours, oracle = two_layers(), two_layers()
     optimizer = torch.optim.Adam(ours.parameters(), lr=0.1)
     steps = iter(factors)
-    follow_lr_factor(optimizer, lambda: next(steps))
-    decay_weights(optimizer, ours, 0.3)
+    follow_recipe(optimizer, ours, lambda: next(steps), 0.3)
     biases = [weight for name, weight in oracle.named_parameters() if "bias" in name]
     others = [weight for name, weight in oracle.named_parameters() if "bias" not in name]
     adamw = torch.optim.AdamW([{"params": others, "weight_decay": 0.3}, {"params": biases, "weight_decay": 0.0}])
@@ -157,7 +157,6 @@ def test_every_checkpoint_holds_the_average_and_the_weights_go_on_without_it(toy
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["model.label_smoothing:0.1"], "label_smoothing (pysimt computes the loss of SimultaneousNMT itself): only"),
         (["model.accumulate:2", "train.model_type:MLENMT"], "accumulate (pysimt makes one update per batch): only"),
         (["model.batch_tokens:99"], "batch_tokens (pysimt sizes its batches by sentences): only the embedded engine"),
         (["model.label_smoothing:0.1", "train.model_type:MLENMT"], "MLENMT has its own loss, which is not smooth"),

@@ -6,7 +6,7 @@ Reading (`read_config`) only parses. `check_config` validates against the declar
 import dataclasses
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from configparser import Error as ConfigParserError
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +16,7 @@ from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.core.options import check_clashes, check_declaration, defaults, names, read_section
 from pysimt_sac.core.registry import MODELS, load_plugin_modules
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
+from pysimt_sac.hosts.choice import network_of
 from pysimt_sac.hosts.engine.config.merging import MergedConfig, entry_text, set_nested, split_override, syntax_error
 from pysimt_sac.hosts.engine.config.recipe import check_recipe, keys_without_effect
 from pysimt_sac.hosts.engine.config.values import parse_value, plain, write_value
@@ -98,8 +99,11 @@ def resolved_text(options: Options, given_only: bool = False) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
-    """Validate what can be checked before reading data; return the typed `[train]` and any warnings."""
+def check_config(options: Options, networks: Container[str] = ("SimultaneousNMT",)) -> tuple[TrainOptions, list[str]]:
+    """Validate what can be checked before reading data; return the typed `[train]` and any warnings.
+
+    networks: what the host's models can be, by pysimt's names.
+    """
     where = options.filename
     for key in options.train:
         if key not in names(TrainOptions):
@@ -108,6 +112,8 @@ def check_config(options: Options) -> tuple[TrainOptions, list[str]]:
     train = read_section(TrainOptions, options.train, f"{where} [train]")
     load_plugin_modules(plugin_modules(options))
     model = find_model(train.model_type, f"{where} [train] model_type")
+    if (network := network_of(options.train, options.model)) not in networks:
+        find_model(network, f"{where} [model]")
     classes = used_option_classes(model, options.model, f"{where} [model]")
     warned = check_model_keys(options, classes)
     read: dict[type, Any] = {cls: read_section(cls, options.model, f"{where} [model]") for cls in classes}

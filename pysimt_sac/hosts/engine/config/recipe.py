@@ -64,10 +64,9 @@ def without_effect(section: str, options: Any, needs: dict[str, tuple[str, bool]
     return warned
 
 
-def check_supported_by_pysimt(recipe: RecipeOptions, model_type: str, where: object) -> None:
+def check_supported_by_pysimt(recipe: RecipeOptions, where: object) -> None:
     """Refuse what pysimt's loop would ignore; `check_recipe` has refused what no host supports for this model."""
     reasons = {
-        "label_smoothing": f"pysimt computes the loss of {model_type} itself",
         "accumulate": "pysimt makes one update per batch",
         "batch_tokens": "pysimt sizes its batches by sentences",
         "precision": "pysimt computes in float32",

@@ -27,6 +27,7 @@ from pysimt_sac.core.options import read_section
 from pysimt_sac.core.registry import load_plugin_modules
 from pysimt_sac.core.sections import SearchOptions, TrainOptions
 from pysimt_sac.core.vocabulary import Vocabulary
+from pysimt_sac.hosts.choice import network_of
 from pysimt_sac.hosts.engine.checkpoint import Checkpoint, load_checkpoint, load_checkpoint_of_run, load_weights
 from pysimt_sac.hosts.engine.config.parser import Options, find_model, parse_direction, plugin_modules
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, check_length, find_files
@@ -71,6 +72,7 @@ def find_model_class(checkpoint: Checkpoint, options: Options, overrides: Sequen
     if any(word.startswith("model.plugin_modules:") for word in overrides):
         load_plugin_modules(files)
     try:
+        find_model(network_of(options.train, options.model), where)  # refuses what only pysimt can translate
         return network_class(find_model(name, where))
     except UserError as error:
         if not files:
