@@ -1,6 +1,7 @@
 """Soft Actor-Critic through the front door: who learns when, the gate, the warm-up, metrics, and what is shared."""
 
 import pytest
+import torch
 
 from pysimt_sac.cli import main
 from pysimt_sac.hosts.engine.checkpoint import load_state
@@ -103,6 +104,7 @@ def test_the_target_entropy_is_the_pre_trained_actors():
 # The divergence from the pre-trained actor, which every algorithm can have
 
 
+@torch.no_grad()
 def divergence(model, seed):
     """KL from the pre-trained policy over the first words of all sources."""
     start, _ = task.make_model("MLENMT", seed)
