@@ -11,8 +11,6 @@ from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 class MLE(Algorithm):
     """Maximum likelihood: minimises the negative log-likelihood of the references (Eq. 1)."""
 
-    distributed = True
-
     def update(self, batch: Batch, step: int) -> ActorLoss:
         """Return the mean negative log-likelihood per word."""
         nll = self.actor.nll(self.actor.encode(batch), batch[self.actor.target])

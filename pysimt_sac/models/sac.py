@@ -69,8 +69,8 @@ class SAC(Algorithm):
         # The policy at the visited states, without dropout, and the known part of Q
         with torch.no_grad(), actor.training_mode(dropout=False):
             encoded = actor.encode(experience.batch)
-            experience = self.collector.rescore(actor, encoded, experience)
             policy = policy_at_steps(actor, encoded, experience, *options.support)
+        experience = self.collector.rescore(actor, encoded, experience)  # by rewards that learn, with gradient
         steps, support = experience.steps, policy.support
         known_N, known_NA = known_rewards(self.collector, actor, experience, policy, options.known_reward)
 

@@ -259,7 +259,7 @@ class HealthMonitor:
         if "gradient_rl" in means and predicted - realised > LARGEST_GAP * max(abs(realised), 1.0):
             found["gap"] = (
                 f"predicted return {predicted:.3g}, realised return {realised:.3g}; "
-                "the actor may exploit the critics' errors: lower support or lambda_rl, or raise n_critics"
+                "the actor may exploit the critics' errors: lower support_size or lambda_rl"
             )
         nll = means.get("mle_loss", math.inf)
         self.lowest_nll = min(self.lowest_nll, nll)

@@ -111,7 +111,7 @@ class FutureWeight:
         sums = (
             (predicted_MK * realised_MK).sum(),
             predicted_MK.square().sum(),
-            predicted_MK.new_tensor(len(realised_MK)),
+            predicted_MK.new_full((), len(realised_MK)),
         )
         covariance, variance, n_states = world.all_reduce(torch.stack(sums))
         rate = (1 - self.DECAY) * n_states.clamp(max=1)  # without states nothing changes

@@ -106,13 +106,11 @@ def call(size: int, folder: Path, function) -> list[Any]:
 # What is left of a run
 
 
-def last_state(folder: Path) -> dict[str, Any]:
-    """All of the last training state that must not depend on the number of processes."""
+def last_state(folder: Path, all_ranks: bool = False) -> dict[str, Any]:
+    """All of the last training state that an interruption must not change; all_ranks: what the other ranks have."""
     state = torch.load(folder / "train_state.pt", weights_only=True)
     progress = {name: state["progress"][name] for name in ("epoch", "batch", "update", "scores", "train_loss", "ended")}
-    replay = state["model"].get("algorithm", {}).get("replay", {"fields": {}})
-    replay["fields"].pop("z_TB", None)  # behind a hypothesis's end it holds labels that nobody looks at
-    parts = ("weights", "optimizer", "average", "model", "random")
+    parts = ("weights", "optimizer", "average", "model", "random", *(("other_ranks",) if all_ranks else ()))
     return {"progress": progress} | {part: state[part] for part in parts}
 
 

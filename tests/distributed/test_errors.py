@@ -31,26 +31,6 @@ def test_a_locked_folder_is_told_once(toy):
     assert "another process is training here" in line
 
 
-def test_an_algorithm_that_knows_nothing_of_it_is_refused(toy):
-    own = toy.folder / "half.py"
-    own.write_text(
-        "from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm\n"
-        '@algorithm("HalfNMT")\n'
-        "class Half(Algorithm):\n"
-        "    def update(self, batch, update, epoch): ...\n"
-    )
-    changes = ["train.model_type:HalfNMT", f"model.plugin_modules:{own}"]
-    line = error_of(2, toy.folder / "out", "train", "-C", toy.config, *changes)
-    assert "Half does not train with several processes" in line
-
-
-def test_dropout_inside_torchs_own_layers_is_refused(toy):
-    changes = ["model.enc_type:lstm", "model.n_encoders:2", "model.dropout_enc:0.1"]
-    line = error_of(2, toy.folder / "out", "train", "-C", toy.config, *changes)
-    assert "dropout_enc: is not supported for lstm" in line
-    assert not toy.run_folder.exists()
-
-
 def test_standard_input_is_not_divided(toy):
     assert "standard input" in error_of(2, toy.folder / "out", "translate", "any.ckpt")
 

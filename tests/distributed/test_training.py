@@ -1,98 +1,97 @@
-"""Every algorithm learns the same with one process and with three: losses, metrics, validations, all that is saved."""
-
-import contextlib
+"""Several processes: maximum likelihood is that of one, every other algorithm learns, and all resume exactly."""
 
 import pytest
-import torch
 
-from tests.distributed.conftest import NETWORK
-from tests.distributed.processes import differences, last_state, points, run
+from tests.distributed.conftest import DROPOUT, NETWORK
+from tests.distributed.processes import call, differences, last_state, points, run
+from tests.models import task
+from tests.models.runs import lines
+from tests.models.test_learning import KINDS
+from tests.models.test_sac_unsup import nll_of_bad
 
-CRITICS = ["model.gate_sentences:8", "model.critic_pretrain_epochs:1", "model.critic_pretrain_target:td"]
-VARIANTS = {
+LIKELIHOOD = {
     "SimultaneousNMT": ["model.accumulate:2", "model.label_smoothing:0.1", "model.ema_decay:0.9"],
     "MLENMT": ["model.weight_decay:0.01", "model.batch_tokens:150"],
-    "REINFORCENMT": ["model.n_samples:2", "model.entropy_weight:0.1"],
-    "REINFORCENMT batch": ["model.n_samples:1", "model.permute_rewards:True"],
-    "REINFORCENMT greedy": ["model.n_samples:2", "model.baseline:greedy"],
-    "REINFORCENMT learned": ["model.n_samples:2", "model.baseline:learned"],
-    "MIXERNMT": ["model.mixer_unit:updates"],
-    "MRTNMT": ["model.n_samples:3", "model.mrt_reference:True"],
-    "VineNMT": ["model.branch_continuation:sample", "model.permute_rewards:True"],
-    "ACNMT": [*CRITICS, "model.known_reward:True", "model.support:4"],
-    "ERACNMT": CRITICS,
-    "SACNMT": [*CRITICS, "model.alpha:auto", "model.kl_weight:0.1", "model.buffer_size:4"],
-    "SACNMT branches": [*CRITICS, "model.branch_states:2", "model.known_reward:True", "model.critic_every:2"],
-    "SACNMT mixed": [*CRITICS, "model.reward:bleu:0.5,unsup:0.5", "model.updates_per_batch:2", "model.support:0"],
+}
+CRITICS = ["model.gate_sentences:4", "model.critic_pretrain_updates:2", "model.support_size:4"]
+SAMPLING = {
+    "SACNMT": [*CRITICS, "model.alpha:auto", "model.kl_weight:0.1", "model.reward:bleu:0.5,unsup:0.5"],
+    "BranchedSACNMT": ["model.branch_path:sample", "model.permute_rewards:True"],
     "SACUnsupNMT": ["model.discriminator_warmup:2"],
-    "SACUnsupNMT counts": ["model.discriminator:counts", "model.oracle:return"],
 }
 
-# The discriminator's first gradients are as small as their rounding, and Adam enlarges both: only in double precision
-# can one tell rounding from a mistake.
-IN_DOUBLE_PRECISION = ("SACNMT mixed", "SACUnsupNMT")
 
-
-@contextlib.contextmanager
-def precision_of(variant):
-    torch.set_default_dtype(torch.float64 if variant in IN_DOUBLE_PRECISION else torch.float32)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
-def words(toy, name, variant, updates):
-    """A run of an algorithm with validations, reports of its metrics, and a batch that is too small to be divided."""
-    model_type = variant.split()[0]
-    changes = [f"train.model_type:{model_type}", *NETWORK, *VARIANTS[variant]]
-    changes += ["train.lr:0.002", "train.disp_freq:1", "train.eval_freq:4", "train.max_epochs:100"]
-    changes += [f"train.max_iterations:{updates}"]
+def train(toy, size, model_type, name, *more, updates=8):
+    """The folder of a run by so many processes, with validations, and a batch that three cannot divide."""
+    changes = [f"train.model_type:{model_type}", *NETWORK, *more, "train.lr:0.002", "train.disp_freq:1"]
+    changes += ["train.eval_freq:4", "train.max_epochs:100", f"train.max_iterations:{updates}"]
     if model_type != "SimultaneousNMT":
         changes += [f"train.pretrained_file:{toy.folder}/runs/toy-actor"]
-    if model_type not in ("SimultaneousNMT", "MLENMT"):
-        changes += ["model.health_freq:2"]
-    return ["train", "-C", toy.config, "-s", name, *changes]
-
-
-def train(toy, size, variant, updates=8, name=""):
-    """The folder of a run by so many processes."""
-    name = name or f"{variant.replace(' ', '-')}-{size}"
-    with precision_of(variant):
-        run(size, toy.folder / "out", *words(toy, name, variant, updates))
+    run(size, toy.folder / "out", "train", "-C", toy.config, "-s", name, *changes)
     return toy.folder / "runs" / f"toy-{name}"
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_three_processes_learn_what_one_does(trained, variant):
-    one, three = (train(trained, size, variant) for size in (1, 3))
-    assert differences(points(three), points(one), 1e-5) == []
-    assert differences(last_state(three), last_state(one), 1e-4) == []
+def files(folder):
+    (log,) = folder.glob("*.log")
+    return sorted(path.name.replace(log.stem, "ID") for path in folder.iterdir())
 
 
-def test_two_processes_leave_the_files_that_one_does(trained):
-    one, two = (train(trained, size, "SimultaneousNMT", name=f"files-{size}") for size in (1, 2))
-    assert differences(points(two), points(one), 1e-5) == []
+@pytest.mark.parametrize("model_type", LIKELIHOOD)
+def test_the_likelihood_is_that_of_one_process(trained, model_type):
+    one, *others = (
+        train(trained, size, model_type, f"{model_type}-{size}", *LIKELIHOOD[model_type]) for size in (1, 2, 3)
+    )
+    for other in others:
+        assert differences(points(other), points(one), 1e-5) == []
+        assert differences(last_state(other), last_state(one), 1e-4) == []
+        assert files(other) == files(one)
 
-    def files(folder):
-        (log,) = folder.glob("*.log")
-        return sorted(path.name.replace(log.stem, "ID") for path in folder.iterdir())
 
-    assert files(two) == files(one)
+def learned(model):
+    """Everything that learns, and must be the same in all processes."""
+    own = ("collector", "replay")
+    parts = {name: part for name, part in model.training_state()["algorithm"].items() if name not in own}
+    return {"actor": model.state_dict(), **parts}
 
 
-if __name__ == "__main__":  # the long comparison: python -m tests.distributed.test_training UPDATES [VARIANT ...]
-    import sys
-    import tempfile
-    from pathlib import Path
+@pytest.mark.parametrize(
+    "kind",
+    ["reinforce, learned", "mixer", "mrt", "vine", "ac", "erac", "sac, learned alpha", "branched sac", "sac unsup"],
+)
+def test_two_processes_learn_the_task_as_one_does(tmp_path, kind):
+    unsup = "SACUnsupNMT", 60, {"reward": "unsup", "oracle_beta": 0.0, "alpha": 0.0}
+    model_type, updates, options = KINDS.get(kind, unsup)
+    task.actor(1)  # here, not in each of the processes
 
-    from tests.conftest import make_toy
+    def learn():
+        model = task.learn(model_type, 1, updates, **options)
+        return model.session.seed, learned(model), task.share(model, "good"), nll_of_bad(model)
 
-    toy = make_toy(Path(tempfile.mkdtemp()) / "toy")
-    run(1, toy.folder / "out", "train", "-C", toy.config, "-s", "actor", "train.max_epochs:8", *NETWORK)
-    for variant in sys.argv[2:] or VARIANTS:
-        one, *others = (train(toy, size, variant, int(sys.argv[1])) for size in (1, 2, 3))
-        for other in others:
-            found = differences(points(other), points(one), 1e-5)
-            found += differences(last_state(other), last_state(one), 1e-4)
-            print(other.name, "is the same" if not found else found[:10], flush=True)
+    one, other = call(2, tmp_path / "out", learn)
+    assert one[0] != other[0]  # each samples for itself
+    assert differences(one[1], other[1], 0.0) == []
+    assert one[2] == 1 if kind in KINDS else one[3] < 0.2
+
+
+@pytest.mark.parametrize("model_type", SAMPLING)
+def test_the_same_number_of_processes_resumes_exactly(trained, model_type):
+    """With the random streams and the replay buffer of every process."""
+    more = [*DROPOUT, *SAMPLING[model_type], "model.health_freq:2"]
+    whole = train(trained, 2, model_type, f"{model_type}-whole", *more, updates=6)
+    for stop in (3, 6):
+        parts = train(trained, 2, model_type, f"{model_type}-parts", *more, updates=stop)
+    assert differences(points(parts), points(whole), 0.0) == []
+    state = last_state(whole, all_ranks=True)
+    assert differences(last_state(parts, all_ranks=True), state, 0.0) == []
+    (other,) = state["other_ranks"]
+    assert differences(other["random"], state["random"], 0.0) != []
+    assert lines(parts, "Number of processes") == []
+
+
+def test_another_number_of_processes_says_what_is_new(trained):
+    said = ["2 until now, 3 from here on; a new process starts", "3 until now, 1 from here on; random streams"]
+    for updates, size in enumerate((2, 3, 1), 1):
+        folder = train(trained, size, "SACNMT", "other-number", *SAMPLING["SACNMT"], updates=updates)
+        told = lines(folder, "Number of processes")
+        assert [part in line for part, line in zip(said, told, strict=False)] == [True] * (updates - 1)
+        assert len(last_state(folder, all_ranks=True)["other_ranks"]) == size - 1

@@ -5,18 +5,37 @@ import json
 import torch
 
 from pysimt_sac.cli import main
+from pysimt_sac.hosts.engine.checkpoint import load_state
+
+SHORT = ["train.lr:0.001", "train.batch_size:40", "model.health_freq:2", "model.rollout_max_len:8"]
 
 
 def train_actor(toy):
     """Train an actor, and say where to find it: a change of the configuration."""
     train(toy, "mle", ["train.max_epochs:3"])
+    return actor_of(toy)
+
+
+def actor_of(toy):
     return f"train.pretrained_file:{toy.folder}/runs/toy-mle"
+
+
+def changes(toy, model_type, *options):
+    """The changes of the toy's configuration that train its actor by an algorithm with these options of `[model]`."""
+    return [*SHORT, actor_of(toy), f"train.model_type:{model_type}", *(f"model.{option}" for option in options)]
 
 
 def train(toy, name, changes, *more):
     """The folder of a run."""
     assert main(["train", "-C", str(toy.config), "-s", name, *changes, *more]) == 0
     return toy.folder / "runs" / f"{toy.config.stem}-{name}"
+
+
+def assert_same_state(one, other):
+    """Two runs have ended with the same weights, optimiser, learner and random states."""
+    (expected, _), (found, _) = load_state(one), load_state(other)
+    for part in ("model", "weights", "optimizer", "random"):
+        assert equal(expected[part], found[part]), part
 
 
 def equal(one, other):

@@ -19,12 +19,13 @@ from pysimt_sac.hosts.engine.config.parser import Options
 from pysimt_sac.hosts.engine.data.corpus import Text
 from pysimt_sac.hosts.engine.decoding.greedy import greedy_search
 from pysimt_sac.hosts.engine.shell import model_class
+from pysimt_sac.hosts.engine.training.gradients import gather_gradients
 from pysimt_sac.hosts.engine.training.optim import Optimizer
 
 SIZES = {"emb_dim": 12, "enc_dim": 12, "dec_dim": 24, "out_logic": "deep", "direction": "src:Text -> trg:Text"}
 REWARD = {"reward": "late", "reward_modules": (str(Path(__file__).with_name("task_reward.py")),), "reward_scale": 1.0}
 TASK = {**SIZES, **REWARD, "rollout_max_len": 5, "lambda_mle": 0.0, "gate_sentences": 0, "health_freq": 50}
-BATCH, EPOCH = 25, 25  # sentences per update, updates per epoch
+BATCH = 25  # sentences per update
 
 SOURCES = [f"kind{kind} {tail}".strip() for kind in (0, 1) for tail in ("", "x", "y", "x y", "y x")]
 WORDS = ["bad", "bad", "bad", "bad", "good"]
@@ -64,14 +65,13 @@ def make_model(model_type, seed, **options):
 
 
 def updates(model, corpus, amount, **options):
-    """The engine's updates, without its loop."""
+    """The engine's updates, without its loop; in several processes, each has its shard."""
     optimizer = Optimizer(model, TrainOptions(gclip=1.0, **options), higher_better=True)
     batches = (corpus[indices] for epoch in cycle(range(1000)) for indices in corpus.batches(epoch))
     model.train()
     for update, batch in enumerate(islice(batches, amount), 1):
         optimizer.zero_grad()
-        out = model(batch, uctr=update, ectr=1 + (update - 1) // EPOCH)
-        (out["loss"] / out["n_items"]).backward()
+        gather_gradients(model, [batch], torch.device("cpu"), update, epoch=1)
         optimizer.clip()
         optimizer.step()
     return model.eval()

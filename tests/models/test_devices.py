@@ -11,7 +11,7 @@ from pysimt_sac.hosts.engine.training.optim import Optimizer
 from tests.models.pretended_device import PRETENDED, Elsewhere, Pretending, waits
 from tests.models.task import Board, make_model
 
-CRITICS = {"critic_pretrain_epochs": 0, "support": 3, "critic_target": "td"}
+CRITICS = {"support_size": 3}
 VARIANTS = {
     "SimultaneousNMT": {},
     "MLENMT": {},
@@ -23,38 +23,38 @@ VARIANTS = {
     "VineNMT": {"branch_continuation": "sample"},
     "ACNMT": CRITICS,
     "ERACNMT": CRITICS | {"known_reward": True},
-    "SACNMT": CRITICS | {"alpha": "auto", "kl_weight": 0.1, "target_clip": True},
-    "SACNMT branches": CRITICS | {"branch_states": 2, "known_reward": True},
+    "SACNMT": CRITICS | {"alpha": "auto", "kl_weight": 0.1},
+    "SACNMT known": CRITICS | {"known_reward": True, "lambda_return": 0.9},
+    "BranchedSACNMT": {"lambda_return": 0.5, "alpha": 0.1},
     "SACUnsupNMT": {"reward": "unsup"},
     "SACUnsupNMT return": {"reward": "unsup", "oracle": "return"},
 }
 
 # Who may let the host wait. torch itself does so for padded sources; a rollout asks who has ended, and its words go to
-# the rewards, which the host computes; the replay buffer is in host memory; lengths that no batch has are read.
+# the rewards, which the host computes; the replay buffer is in host memory; lengths that no batch has are read; and the
+# number of chosen rows, in both passes.
 PADDED = {"RecurrentEncoder.run"}
 ROLLOUT = PADDED | {"roll_out", "Collector.roll_out", "Translations.from_ids", "Collector.next_rewards"}
-REPLAY = {"Experience.converted", "Batch.__init__", "policy_on_experience", "EngineActor.nll"}
-BRANCHES = {
-    "Collector.final_scores",
-    "branch_points",
-    "collect_branched",
-    "complete",
-    "policy_at_choices",
-    "PolicyAtSteps.states",
-}
-WITH_CRITICS = ROLLOUT | {"CriticEnsemble.readouts", "EngineActor.nll", "support_rewards"}
-LABELS = {"UnsupervisedReward", "ChoiceCounts", "sentences", "plain_mean"}
+LENGTHS = {"Batch.__init__", "Experience.steps", "EngineActor.nll"}
+REPLAY = LENGTHS | {"Experience.converted"}
+BRANCHES = {"Collector.final_scores", "branch_points", "collect_branched", "complete"}
+WITH_CRITICS = ROLLOUT | LENGTHS | {"CriticEnsemble.readouts", "known_rewards"}
+LABELS = {"UnsupervisedReward", "ChoiceCounts", "sentences"}
 MAY_WAIT = {
     "SimultaneousNMT": PADDED,
     "MLENMT": PADDED | {"EngineActor.nll"},
-    "REINFORCENMT": ROLLOUT | {"Batch.__init__", "REINFORCE.update", "EngineActor.nll"},
-    "MIXERNMT": ROLLOUT | {"MIXER.update", "World.backward"},
-    "MRTNMT": ROLLOUT | {"Batch.__init__", "MRT.update", "unique_columns"},
+    "REINFORCENMT": ROLLOUT | LENGTHS,
+    "MIXERNMT": ROLLOUT | LENGTHS | {"MIXER.update", "optimizer_step"},
+    "MRTNMT": ROLLOUT | LENGTHS | {"unique_columns"},
     "VineNMT": ROLLOUT | BRANCHES | {"EngineActor.nll"},
-    "ACNMT": WITH_CRITICS | {"ActorCritic.update"},
-    "ERACNMT": WITH_CRITICS | {"ERAC.update"},
-    "SACNMT": WITH_CRITICS | REPLAY | BRANCHES | {"SAC.update", "CriticEnsemble.branch_loss", "World.backward"},
-    "SACUnsupNMT": ROLLOUT | REPLAY | LABELS | {"SACUnsup.update"},
+    "ACNMT": WITH_CRITICS,
+    "ERACNMT": WITH_CRITICS,
+    "SACNMT": WITH_CRITICS | REPLAY,
+    "BranchedSACNMT": WITH_CRITICS
+    | REPLAY
+    | BRANCHES
+    | {"BranchedSAC.update_critics", "states_with_alternatives", "optimizer_step"},
+    "SACUnsupNMT": ROLLOUT | REPLAY | LABELS,
 }
 
 

@@ -5,19 +5,19 @@ import torch
 
 from tests.models import task
 
-CRITICS = {"support": 3, "critic_pretrain_epochs": 0}
-BRANCHES = {"branch_states": 2, "known_reward": True, "branch_path": "sample", "branch_continuation": "sample"}
+CRITICS = {"support_size": 3}
+SAMPLED = {"branch_path": "sample", "branch_continuation": "sample"}
 KINDS = {
     "REINFORCENMT": {"n_samples": 2, "baseline": "greedy"},
     "MIXERNMT": {"mixer_delta": 2},
     "MRTNMT": {"n_samples": 3},
     "ACNMT": {**CRITICS, "known_reward": True},
     "ERACNMT": CRITICS,
-    "SACNMT": {**CRITICS, "branch_states": 0},
-    "SACNMT with branches": {**CRITICS, **BRANCHES, "kl_weight": 0.1},
+    "SACNMT": {**CRITICS, "lambda_return": 0.5},
+    "BranchedSACNMT": {**SAMPLED, "critic_every": 1, "lambda_return": 0.5},
     "SACUnsupNMT": {"reward": "unsup", "oracle": "gold"},
     "SACUnsupNMT by returns": {"reward": "unsup", "oracle": "return"},
-    "VineNMT": {"branch_path": "sample", "branch_continuation": "sample"},
+    "VineNMT": SAMPLED,
 }
 
 
@@ -30,18 +30,19 @@ def update(kind, seed, dropout):
     batch, algorithm = corpus[corpus.batches(1)[0]], model.train().session.algorithm
     torch.manual_seed(seed)
     before = torch.get_rng_state()
-    loss = algorithm.update(batch, 1, 1)
+    loss = algorithm.update(batch, 1)
     untouched = torch.equal(before, torch.get_rng_state())
     assert model.dec.do_out.training
     terms = {name: term.item() for name, term in loss.terms.items()}
     gradients = torch.autograd.grad(loss.terms["rl"], list(model.parameters()), retain_graph=True, allow_unused=True)
     terms["gradient of rl"] = sum(gradient.abs().sum().item() for gradient in gradients if gradient is not None)
     tensors = {}
-    if hasattr(algorithm, "replay"):
+    if algorithm.replay:
         tensors |= algorithm.replay.sample().tensors()
-    if hasattr(algorithm, "critics"):
-        tensors |= {f"weight{place}": weight.detach() for place, weight in enumerate(algorithm.critics.parameters)}
-    return terms, tensors, algorithm.collector.last.hypotheses, untouched
+    if critics := algorithm.parts.get("critics"):
+        weights = [weight.detach() for critic in critics.critics for weight in critic.parameters()]
+        tensors |= {f"weight{place}": weight for place, weight in enumerate(weights)}
+    return terms, tensors, algorithm.collector.last.tokens_TB.tolist(), untouched
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,7 +17,7 @@ def test_its_update_has_the_loss_and_gradient_of_validation():
     batch = tiny_batch(model, tiny_sentences(4), tiny_sentences(4, seed=1))
     validation = model(batch)
     model.start_training(Board())
-    training = model.train()(batch, uctr=1, ectr=1)
+    training = model.train()(batch, uctr=1)
     torch.testing.assert_close(training["loss"], validation["loss"])
     assert training["n_items"] == validation["n_items"]
     gradients = [torch.autograd.grad(out["loss"], [*model.parameters()]) for out in (training, validation)]

@@ -8,7 +8,7 @@ from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS
 from pysimt_sac.hosts.engine.actor import EngineActor
 from pysimt_sac.models import MRT
-from pysimt_sac.rl.policy import select_encoded
+from pysimt_sac.rl.rollout import select_encoded
 from tests.hosts.engine.tiny import tiny_batch
 from tests.models.test_reinforce_gradient import REFERENCES, SOURCES, flat_gradient, make, worth
 
@@ -22,7 +22,7 @@ def updated(**options):
     collector = model.train().session.algorithm.collector
     original = collector.collect
     collector.collect = lambda *args: sampled.append(original(*args)) or sampled[-1]
-    loss = model.session.algorithm.update(batch, 1, 1).terms["rl"]
+    loss = model.session.algorithm.update(batch, 1).terms["rl"]
     each = sampled[0].tokens_TB.size(1) // len(SOURCES)
     return model, batch, loss, sampled[0].tokens_TB.t().split(each)
 

@@ -10,21 +10,24 @@ def start(model_type, options):
     """Make the algorithm, as the first update does."""
     model, corpus = task.make_model(model_type, 1, **options)
     model.start_training(task.Board())
-    model.train()(corpus[corpus.batches(0)[0]], uctr=1, ectr=1)
+    model.train()(corpus[corpus.batches(0)[0]], uctr=1)
 
 
 @pytest.mark.parametrize(
     ("model_type", "options", "message"),
     [
         ("VineNMT", {"branch_states": 0}, "branch_states: must be at least 1"),
-        ("SACNMT", {"branch_states": 2, "gamma": 0.9}, "gamma: the returns of branches are not discounted"),
+        ("BranchedSACNMT", {"gamma": 0.9}, "gamma: the returns of branches are not discounted"),
+        ("BranchedSACNMT", {"reward": "bleu:0.7,unsup:0.3"}, "reward: unsup learns from sampled words"),
+        ("SACNMT", {"known_reward": True, "support_size": 0}, "known_reward: is not computed for the whole vocabulary"),
+        ("ACNMT", {"known_reward": True, "permute_rewards": True}, "known_reward: cannot be combined"),
         ("SACUnsupNMT", {"reward": "gleu:0.9,unsup:0.1"}, "reward: has no effect with `oracle: gold`"),
         ("SACUnsupNMT", {"reward": "unsup", "reward_scale": "ref"}, "reward_scale: has no effect with `oracle: gold`"),
         ("SACUnsupNMT", {"reward": "unsup", "permute_rewards": True}, "permute_rewards: cannot be combined"),
         ("SACNMT", {"reward": "bleu:0.7,unsup:0.3", "permute_rewards": True}, "permute_rewards: cannot be combined"),
     ],
 )
-def test_it_is_refused(model_type, options, message):
+def test_options_that_cannot_act_are_refused(model_type, options, message):
     with pytest.raises(UserError, match=message):
         start(model_type, options)
 
@@ -32,9 +35,10 @@ def test_it_is_refused(model_type, options, message):
 @pytest.mark.parametrize(
     ("model_type", "options"),
     [
-        ("SACNMT", {"branch_states": 0, "gamma": 0.9}),
+        ("SACNMT", {"gamma": 0.9}),
+        ("BranchedSACNMT", {"known_reward": True, "permute_rewards": True}),
         ("SACUnsupNMT", {"reward": "gleu:0.9,unsup:0.1", "reward_scale": "ref", "oracle": "return"}),
     ],
 )
-def test_it_is_not_where_it_acts(model_type, options):
+def test_options_that_act_are_not(model_type, options):
     start(model_type, options)

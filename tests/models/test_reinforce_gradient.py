@@ -14,7 +14,7 @@ from pysimt_sac.hosts.engine.actor import EngineActor
 from pysimt_sac.hosts.engine.shell import model_class
 from pysimt_sac.models import REINFORCE
 from pysimt_sac.rewards import reward
-from pysimt_sac.rl.policy import select_encoded
+from pysimt_sac.rl.rollout import select_encoded
 from tests.hosts.engine.tiny import tiny_batch, tiny_model
 from tests.models.task import Board
 
@@ -71,7 +71,7 @@ def sampled_gradients(baseline, n_samples, temperature=1.0):
     model = make(baseline=baseline, n_samples=n_samples, sampling_temperature=temperature)
     batch = tiny_batch(model, SOURCES * COPIES, REFERENCES * COPIES)
     model.train()
-    losses = (model.session.algorithm.update(batch, update, 1).terms["rl"] for update in range(1, UPDATES + 1))
+    losses = (model.session.algorithm.update(batch, update).terms["rl"] for update in range(1, UPDATES + 1))
     return np.stack([flat_gradient(model, loss).numpy() for loss in losses]).astype(np.float64)
 
 

@@ -317,9 +317,12 @@ class Trainer:
     def restore_learner(self, state: dict[str, Any]) -> None:
         """Restore the learner, and last, after everything that draws random numbers, the random states."""
         others = state["other_ranks"]
-        if world.size != len(others) + 1:
-            anew = "new processes start with their own random streams and empty replay buffers"
-            self.journal.show(f"Resumed with {world.size} processes; the run was saved by {len(others) + 1}: {anew}")
+        before = len(others) + 1
+        if world.size != before:
+            new = "a new process starts with its own random stream and an empty replay buffer"
+            gone = "random streams and replay buffers of the others are lost"
+            line = f"Number of processes: {before} until now, {world.size} from here on"
+            self.journal.show(f"{line}; {new if world.size > before else gone}")
         with state_fits(self.run.folder):
             check_like(state["model"], self.model.training_state(), "model")
             self.model.load_training_state(state["model"])

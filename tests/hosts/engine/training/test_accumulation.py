@@ -54,7 +54,7 @@ def test_what_a_model_adds_to_its_loss_is_weighted_by_words():
         def device(self, device):
             pass
 
-        def local_shard(self):
+        def shard(self, rank, n_shards):
             return self
 
     model = Adding()
