@@ -11,7 +11,7 @@ from pysimt_sac.cli import main_sac
 from pysimt_sac.core.options import names
 from pysimt_sac.core.registry import MODELS
 from pysimt_sac.core.sections import RecipeOptions
-from pysimt_sac.corpora.multi30k import text_name
+from pysimt_sac.corpora.language_pairs import PairSettings
 from pysimt_sac.hosts.engine import shell as embedded  # noqa: F401 - registers the plain model
 from pysimt_sac.hosts.engine.config.merging import MergedConfig, included_files, read_one
 from pysimt_sac.hosts.engine.config.parser import check_config, model_keys, read_config
@@ -120,7 +120,7 @@ def test_the_paper_config_names_the_prepared_files():
     root = "./data/multi30k/en-de"
     splits = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
     texts = [
-        f"{root}/{text_name(split, language, 'bpe' if language == 'de' else '')}"
+        f"{root}/{PairSettings().text_name(split, language, 'bpe' if language == 'de' else '')}"
         for split in splits
         for language in ("en", "de")
     ]

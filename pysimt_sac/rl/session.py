@@ -141,7 +141,8 @@ class Session:
         alone = self.algorithm.updates_without_actor
         reported = alone - alone % self.health_freq + self.health_freq
         after = TrainingStage(self.stage_name(True), alone + 1, reported)
-        return [TrainingStage(self.stage_name(False), 1, 1), after] if alone else [after]
+        before = TrainingStage(self.stage_name(False), 1, self.health_freq if self.health_freq <= alone else 1)
+        return [before, after] if alone else [after]
 
     def stage_name(self, with_actor: bool) -> str:
         """Return what learns, in words."""

@@ -23,7 +23,7 @@ def sac(trained):
 
 def test_the_critics_learn_alone_first_and_the_actor_after_them(sac):
     _, folder = sac
-    assert [line.split(": ")[-1] for line in lines(folder, "Now learning")] == ["all but the actor", "actor"]
+    assert [line.split(": ")[-1] for line in lines(folder, "Now learning")] == ["critics alone", "actor and critics"]
     first, second, third = (loss for _, loss in sorted(points(folder, "val_LOSS").items()))
     assert first == second != third  # the actor has not moved while the critics learned
     jointly = [update for update in points(folder, "rl_q") if update > ALONE]

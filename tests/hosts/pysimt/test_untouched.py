@@ -31,7 +31,7 @@ SEARCHES = {
     "wk": ["--n-init-tokens", "1,2"],
     "sgs": ["--n-init-tokens", "1,2", "--delta", "1", "--criteria", "wait_if_diff,wait_if_worse"],
 }
-SAC = ["train.model_type:SACNMT", "model.critic_pretrain_epochs:0", "model.support:6", "model.buffer_size:4"]
+SAC = ["train.model_type:SACNMT", "model.support_size:6", "model.buffer_size:4"]
 SAC += ["model.rollout_max_len:8", "model.known_reward:True", "model.branch_states:2", "train.max_epochs:2"]
 
 

@@ -325,13 +325,12 @@ class Trainer:
             self.journal.show(f"{line}; {new if world.size > before else gone}")
         with state_fits(self.run.folder):
             check_like(state["model"], self.model.training_state(), "model")
+            check_like([rank["model"] for rank in others], [self.model.rank_state()], "other_ranks")
             self.model.load_training_state(state["model"])
             restore_random_states(state["random"])
             if 0 < world.rank <= len(others):
-                own = others[world.rank - 1]
-                check_like(own["model"], self.model.rank_state(), "model")
-                self.model.load_rank_state(own["model"])
-                restore_random_states(own["random"])
+                self.model.load_rank_state(others[world.rank - 1]["model"])
+                restore_random_states(others[world.rank - 1]["random"])
             elif world.rank:
                 self.model.load_rank_state(None)
                 fix_seeds(seed_of_rank(self.progress.seed))

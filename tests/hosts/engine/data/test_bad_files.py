@@ -1,6 +1,7 @@
 """Text, vocabularies, checkpoints and folders that training cannot use: one line, exit status 2, nothing written."""
 
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -131,14 +132,14 @@ def test_a_file_in_place_of_an_output_folder_is_refused(toy, refused):
 def test_a_read_only_folder_is_refused(toy, refused, monkeypatch):
     """Permissions do not stop an administrator, who may well run the tests: the system's answer is imitated."""
     toy.run_folder.mkdir(parents=True)
-    real = open
+    real = os.open
 
-    def read_only(path, mode="r", *args, **kwargs):
-        if str(path).startswith(str(toy.run_folder)) and mode[0] in "wa":
+    def read_only(path, flags, *args, **kwargs):
+        if str(path).startswith(str(toy.run_folder)) and flags & os.O_RDWR:
             raise PermissionError(13, "Permission denied", str(path))
-        return real(path, mode, *args, **kwargs)
+        return real(path, flags, *args, **kwargs)
 
-    monkeypatch.setattr("builtins.open", read_only)
+    monkeypatch.setattr("os.open", read_only)
     refused("runs/toy: cannot be written: permission denied")
 
 

@@ -72,6 +72,7 @@ def test_pretrained_weights_and_frozen_layers_are_tried(toy, pysimt):
 
 def test_critics_alone_and_beside_the_actor_are_both_tried(toy, pysimt):
     words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_updates:5", "model.gate_sentences:8"]
+    words.append("model.health_freq:2")
     before = content_of(toy.folder)
     told = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
     assert content_of(toy.folder) == before
@@ -90,7 +91,7 @@ def test_an_actor_that_never_learns_is_named(toy, pysimt):
 
 
 def test_the_discriminators_warm_up_is_a_stage(toy, pysimt):
-    words = [train_actor(toy), "train.model_type:SACUnsupNMT", "model.discriminator_warmup:35"]
+    words = [train_actor(toy), "train.model_type:SACUnsupNMT", "model.discriminator_warmup:5", "model.health_freq:2"]
     told = pysimt("train", "-C", toy.config, "-s", "unsup", "--check", *words).err
     tried = [line for line in told.splitlines() if line.startswith("Tried")]
     assert tried[0].startswith("Tried 'discriminator alone'")

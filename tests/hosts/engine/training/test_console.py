@@ -125,7 +125,7 @@ def test_who_does_not_want_colours_has_none(toy):
 
 CRITICS = [
     "train.model_type:SACNMT",
-    "model.critic_pretrain_updates:5",
+    "model.critic_pretrain_updates:10",
     "model.gate_sentences:8",
     "model.health_freq:2",
 ]
@@ -177,6 +177,6 @@ def test_a_warm_up_without_the_actor_says_so(toy, pysimt):
         "train.max_epochs:1",
     ]
     told = pysimt("train", "-C", toy.config, train_actor(toy), *words).err
-    assert "Now learning: the reward, not yet the actor" in told
+    assert "Now learning: discriminator alone" in told
     assert "  label acc.    by chance" in told
-    assert "Now learning: actor\n" in told
+    assert "Now learning: actor and discriminator\n" in told

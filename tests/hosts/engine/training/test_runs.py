@@ -207,7 +207,7 @@ def test_every_value_of_a_state_has_its_type(toy, pysimt, place):
     ],
 )
 def test_every_value_of_a_learners_state_has_its_type(toy, pysimt, algorithm, place, value):
-    words = [f"train.model_type:{algorithm}", "model.critic_pretrain_epochs:0", "train.max_iterations:3"]
+    words = [f"train.model_type:{algorithm}", "train.max_iterations:3"]
     assert pysimt("train", "-C", toy.config, *words).status == 0
     path = toy.run_folder / "train_state.pt"
     torch.save(replaced(torch.load(path, weights_only=True), f"model.{place}", value), path)
