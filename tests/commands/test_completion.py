@@ -53,7 +53,7 @@ CASES = [
     ("pysimt-sac c", {"config", "compare", "completion"}),
     ("pysimt-sac completion ", {"bash", "zsh", "fish"}),
     ("pysimt translate --fu", {"--func"}),
-    ("pysimt translate -f ", {"gs", "bs", "sample", "bs-pysimt"}),
+    ("pysimt translate -f ", {"gs", "bs", "sample", "sgs", "wk", "bs-pysimt"}),
     ("pysimt-sac translate runs/a --func b", {"bs", "bs-pysimt"}),
     ("pysimt-sac rank s", {"sample", "score"}),
     ("pysimt-sac rank score --k", {"--key"}),

@@ -316,7 +316,7 @@ class Trainer:
 
     def restore_learner(self, state: dict[str, Any]) -> None:
         """Restore the learner, and last, after everything that draws random numbers, the random states."""
-        others = state["other_ranks"]
+        others = state.get("other_ranks", [])
         before = len(others) + 1
         if world.size != before:
             new = "a new process starts with its own random stream and an empty replay buffer"

@@ -140,7 +140,7 @@ def test_a_read_only_folder_is_refused(toy, refused, monkeypatch):
         return real(path, flags, *args, **kwargs)
 
     monkeypatch.setattr("os.open", read_only)
-    refused("runs/toy: cannot be written: permission denied")
+    refused("runs/toy/.lock: cannot be written: permission denied")
 
 
 # Pre-trained weights

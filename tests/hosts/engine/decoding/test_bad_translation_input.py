@@ -5,6 +5,8 @@ import re
 import pytest
 import torch
 
+from pysimt_sac.hosts.engine.checkpoint import OUR_TYPE
+
 
 @pytest.fixture
 def refused(trained_toy, pysimt, tmp_path):
@@ -138,7 +140,7 @@ def test_python_files_that_only_the_checkpoint_names_are_not_run(trained_toy, re
     plugin.write_text(f"open({str(trace)!r}, 'w').close()\n")
     content = torch.load(trained_toy.final_checkpoint, weights_only=True)
     content["opts"]["model"]["plugin_modules"] = [str(plugin)]
-    content["opts"]["train"]["model_type"] = "Mine"
+    content["opts"][OUR_TYPE] = "Mine"
     torch.save(content, path, _use_new_zipfile_serialization=name == "new_format")
     refused(f"its model Mine is defined in a Python file, .*add -x model.plugin_modules:{plugin}", checkpoint=path)
     assert not trace.exists()
