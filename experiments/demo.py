@@ -22,11 +22,12 @@ DATA, RUNS, REPORT = Path("data/demo"), Path("runs"), Path("runs/demo_report.htm
 SYSTEMS = {
     "MLE": "demo_mle",
     "continued MLE": "demo_control",
-    "SAC BLEU": "demo_sac_bleu",
+    "branched SAC": "demo_branched_sac",
     "SAC unsuper": "demo_sac_unsup",
 }
 ALL_SYSTEMS = {
     **SYSTEMS,
+    "SAC BLEU": "demo_sac_bleu",
     "Vine": "demo_vine",
     "REINFORCE": "demo_reinforce",
     "MIXER": "demo_mixer",
