@@ -43,7 +43,7 @@ def test_its_included_config_is_read(tmp_path):
     (tmp_path / "my.conf").write_text(MergedConfig(ROOT / "experiments/demo_mle.conf").text(), encoding="utf-8")
     (tmp_path / "sac.conf").write_text(textwrap.dedent(text), encoding="utf-8")
     train, warnings = check_config(read_config(tmp_path / "sac.conf"))
-    assert (train.model_type, warnings) == ("SACNMT", [])
+    assert (train.model_type, warnings) == ("BranchedSACNMT", [])
 
 
 def test_its_sentence_is_one_that_the_demo_model_can_know(tmp_path):
