@@ -2,14 +2,24 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+TIMES ?= 20
+SEED := $(or $(SEED),$(shell date +%s))
 
-.PHONY: help demo demo-all reproduce-demo test test-pysimt lint format docs notebook site bench clean
+VERSIONS := 3.11 3.12 3.13 3.14
+QUICK := -n auto -m "not slow"
+
+.PHONY: help demo demo-all reproduce-demo test stress test-pysimt test-versions test-oldest test-package coverage lint format docs \
+  notebook site bench clean
 
 help:
-	@echo "make demo    train, translate and report on the generated demo corpus"
+	@echo "make demo    train, translate and report on the generated demo corpus; ARGS=--hf: a model of transformers"
 	@echo "make demo-all   the same with every algorithm"
 	@echo "make reproduce-demo   several seeds, controls, comparisons and tables on the demo corpus"
 	@echo "make test    run all tests"
+	@echo "make stress  random kills, full disks, stopped processes, drawn files, long runs; TIMES=20 of what a test does"
+	@echo "make test-versions   run the quick tests with every Python that is installed, and with the oldest libraries"
+	@echo "make test-package   build the package, and try it in an empty environment; ARGS=--tests with the quick tests"
+	@echo "make coverage   run all tests, and name the files that they cover least"
 	@echo "make test-pysimt PYSIMT=path   compare with pysimt itself"
 	@echo "make bench   measure training and search"
 	@echo "make lint    ruff and mypy"
@@ -24,7 +34,7 @@ $(READY): setup.py pyproject.toml constraints.txt
 	touch $@
 
 demo: $(READY)
-	$(BIN)/python experiments/demo.py
+	$(BIN)/python experiments/demo.py $(ARGS)
 
 demo-all: $(READY)
 	$(BIN)/python experiments/demo.py --all
@@ -36,10 +46,40 @@ reproduce-demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
 
+stress: $(READY)
+	@echo "the same draws again: make stress SEED=$(SEED)"
+	PYSIMT_SAC_STRESS=$(TIMES) PYSIMT_SAC_SEED=$(SEED) $(BIN)/python -m pytest -n auto tests/stress
+
 # pysimt itself, checked out at PYSIMT, is the oracle; it needs two packages that nothing else here needs.
 test-pysimt: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt editdistance pillow
 	PYTHONPATH=$(PYSIMT) $(BIN)/python -m pytest tests/hosts/pysimt
+
+# Each environment is in build/, and is kept. A Python that is not there is skipped.
+test-versions: $(VERSIONS:%=test-python-%) test-oldest
+
+test-python-%:
+	@if ! command -v python$* > /dev/null; then echo "Python $* is not installed: skipped"; exit; fi; set -ex; \
+	python$* -m venv build/python-$*; \
+	build/python-$*/bin/pip install --quiet --disable-pip-version-check $(NEWEST) -e '.[dev]'; \
+	build/python-$*/bin/python -m pytest $(QUICK)
+
+# The lower bounds in setup.py; libraries that they do not name are as new as these allow.
+test-oldest:
+	mkdir -p build
+	sed -nE 's/^ +"(torch|numpy|sacrebleu)>=([0-9.]+).*/\1==\2.*/p' setup.py > build/oldest.txt
+	python3.11 -m venv build/oldest
+	build/oldest/bin/pip install --quiet --disable-pip-version-check -c build/oldest.txt -e '.[dev]'
+	build/oldest/bin/python -m pytest $(QUICK)
+
+test-package: $(READY)
+	$(BIN)/python tests/package.py $(ARGS)
+
+coverage: $(READY)
+	$(BIN)/coverage run -m pytest -n auto
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --sort=cover --skip-covered | head -25
+	$(BIN)/coverage report --format=total
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py $(ARGS)
@@ -56,7 +96,7 @@ notebook: $(READY)
 	$(BIN)/python docs/notebook.py
 
 site: $(READY)
-	$(BIN)/python docs/site.py
+	$(BIN)/python docs/site.py $(ARGS)
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -35,7 +35,7 @@ EXPERIMENTS = (PLAIN, "mixer", "reinforce", "sac_unsup", "vine", "branched_sac",
 EXPERIMENTS += ("ac", "erac", "sac_paper", "mrt")
 CHANGES = {"mrt": {"n_samples": 20}}  # a hundred take too much time and memory
 # Critics and actor learn from the first update on; no diagnostics, which would be timed, too.
-AT_ONCE = {"critic_pretrain_updates": 0, "gate_sentences": 0, "discriminator_warmup": 0, "health_freq": 1_000_000_000}
+AT_ONCE = {"critic_pretrain_updates": 0, "gate_sentences": 0, "health_freq": 1_000_000_000}
 TURN = 2  # updates of each model per batch: critics may learn only in every second one
 USUAL_LENGTH = 14  # of translations by an untrained actor
 

@@ -17,6 +17,7 @@ from pysimt_sac.core.registry import MODELS
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
 from pysimt_sac.hosts.engine import nmt  # noqa: F401 - registers the plain model
 from pysimt_sac.hosts.engine.config.parser import option_classes
+from pysimt_sac.hosts.huggingface import network  # noqa: F401 - registers it
 from pysimt_sac.reproduce.results import Results, read_results
 
 sys.path.insert(0, str(Path(__file__).parent))  # for tests, which load this file

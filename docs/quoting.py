@@ -1,12 +1,13 @@
-"""Figures in a text about results: `{en-de: SAC BLEU - C1: BLEU 2016}` becomes `+0.86 (p 0.0002, 9/9)`.
+"""Figures in a text about results: `{en-de: SAC BLEU - C1: BLEU 2016}` becomes `+0.86 [0.31, 1.41] (p 0.01)`.
 
 A quotation names the results, a system and a figure, so that a text cannot contradict the tables. With a baseline,
-`SYSTEM - BASELINE`, it is the difference, its p, and the pairs of runs in which the system is better; without one, the
-mean over runs. The figure is one of:
+`SYSTEM - BASELINE`, it is the difference, its 95% interval over seeds, and its p over sentences as in the tables, if
+there are any; without one, the mean over runs. The figure is one of:
 - a metric (BLEU, chrF, TER, METEOR, length), then the test set (as in the tables; without one: all sets pooled), then
   `greedy` for greedy search;
 - LTA or ALI, then the test set, then `rare` for the rare cases only;
-- `validation`, the best validation score, or `time`, how long a run took.
+- one of these after `difference`, `interval`, `better` or `p`: this part of it alone;
+- `validation`, the best validation score, `time`, how long a run took, or `cost`, in updates of maximum likelihood.
 """
 
 import re
@@ -16,13 +17,14 @@ from typing import TypeVar
 
 from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.hosts.engine.training.pace import in_words
-from pysimt_sac.reproduce.results import Results, Score
+from pysimt_sac.reproduce.results import ABSENT, Results, Score
 from pysimt_sac.reproduce.scoring import ALL, CASES, RARE
 from pysimt_sac.reproduce.tables import short_name, validation_metric
 
 QUOTATION = re.compile(r"\{([^{}:]+):([^{}:]+):([^{}:]+)\}")
 MINUS = " - "
-LEXICAL, OF_RUNS = ("LTA", "ALI"), ("validation", "time")
+LEXICAL, OF_RUNS = ("LTA", "ALI"), ("validation", "time", "cost")
+PARTS = ("difference", "interval", "better", "p")
 Value = TypeVar("Value")
 
 
@@ -43,6 +45,9 @@ def quote(results: Results, systems: str, figure: str) -> str:
     """Format one figure."""
     system, _, baseline = systems.partition(MINUS)
     word, *rest = figure.split()
+    wanted = ""
+    if word in PARTS and rest:
+        wanted, (word, *rest) = word, rest
     if word in OF_RUNS:
         if baseline or rest:
             raise UserError(f"{word!r} takes one system and no test set")
@@ -54,7 +59,9 @@ def quote(results: Results, systems: str, figure: str) -> str:
     if baseline:
         pick(baseline, dict.fromkeys(results.baselines))
     score = pick(system, find_scores(results, word, chosen, option in rest))
-    return difference(results, score, baseline) if baseline else mean(score)
+    if wanted and not baseline:
+        raise UserError(f"{wanted!r} is of a difference", hint="SYSTEM - BASELINE")
+    return difference(results, score, baseline, wanted) if baseline else mean(score)
 
 
 def pick(name: str, known: Mapping[str, Value]) -> Value:
@@ -68,6 +75,8 @@ def of_runs(word: str, system: str, results: Results) -> str:
     """Format a figure of the runs themselves, not of their translations."""
     if word == "time":
         return in_words(statistics.fmean(run["seconds"] for run in results.runs_of(system)))
+    if word == "cost":
+        return f"{results.cost(system) or 0:,.0f}"
     metric = validation_metric(results)
     return f"{statistics.fmean(run['best'][metric]['score'] for run in results.runs_of(system)):.1f}"
 
@@ -90,15 +99,23 @@ def mean(score: Score) -> str:
     return f"{score.mean / 100:.3f}" if score.metric == "length" else f"{score.mean:.1f}"
 
 
-def difference(results: Results, score: Score, baseline: str) -> str:
-    """Format the difference from the baseline with p and, for several runs, the pairs won; not for length."""
+def difference(results: Results, score: Score, baseline: str, wanted: str = "") -> str:
+    """Format the difference from the baseline with its interval over seeds and its p, or one of these parts."""
     if score.system == baseline:
         raise UserError("compares a baseline with itself")
-    found, pairs = score.against[baseline], results.differences(score, baseline)
-    if found.p is None:
+    if score.against[baseline].p is None:
         return "0 (identical)"
-    own = statistics.fmean(pairs)
+    seeds, p, unit = results.over_seeds(score, baseline), results.p(score, baseline), 1.0
+    decimals = 2
     if score.metric == "length":
-        return f"{own / 100:+.3f} (p {found.p:.2g})"
-    won = f", {results.pairs_won(score, baseline)}" if len(pairs) > 1 else ""
-    return f"{own:+.2f} (p {found.p:.2g}{won})"
+        unit, decimals = 100.0, 3
+    parts = {
+        "difference": f"{results.difference(score, baseline) / unit:+.{decimals}f}",
+        "interval": f"[{seeds.low / unit:.{decimals}f}, {seeds.high / unit:.{decimals}f}]" if seeds else "",
+        "better": seeds.wins if seeds else "",
+        "p": "" if p is None else f"{p:.2g}",
+    }
+    if wanted:
+        return parts[wanted] or ABSENT
+    together = [parts["difference"], parts["interval"], f"(p {parts['p']})" if parts["p"] else ""]
+    return " ".join(filter(None, together))

@@ -1,6 +1,7 @@
 """What `make demo` runs: prepare the demo corpus, train, translate, score, show a table and make the report.
 
-With `--all` (`make demo-all`) every algorithm is trained, each from the same actor.
+With `--all` (`make demo-all`) every algorithm is trained, each from the same actor; with `--hf` the actor is a small
+Transformer of Hugging Face's transformers, in the shape of Marian.
 
 Every step is a command that you could type yourself; it is shown before it runs. A step whose result is there already
 is not done again: training resumes where it stopped, or says that it has ended.
@@ -29,24 +30,34 @@ ALL_SYSTEMS = {
     **SYSTEMS,
     "SAC BLEU": "demo_sac_bleu",
     "Vine": "demo_vine",
+    "Vine, rare": "demo_vine_rare",
     "REINFORCE": "demo_reinforce",
     "MIXER": "demo_mixer",
     "MRT": "demo_mrt",
     "AC": "demo_ac",
     "ERAC": "demo_erac",
 }
+HUGGING_FACE = {
+    "MLE": "hf_demo_mle",
+    "continued MLE": "hf_demo_control",
+    "Vine": "hf_demo_vine",
+    "SAC BLEU": "hf_demo_sac",
+}
 SPLITS = {"test": "in-domain", "test_ood": "out-of-domain"}
 SEARCH = "beam6"
-FIGURES = ("BLEU", "chrF", "TER", "words", "rare")
+FIGURES = ("BLEU", "chrF", "TER", "common", "rare")
 
 
 def run(*words: object) -> None:
     """Show a command and run it with the Python that runs this."""
     command = [str(word) for word in words]
     print(f"\n$ {shlex.join(command)}", flush=True)
-    program = "main" if command[0] == "pysimt" else "main_sac"
-    script = f"import sys; from pysimt_sac.cli import {program}; sys.exit({program}())"
-    done = subprocess.run([sys.executable, "-c", script, *command[1:]])
+    if command[0].endswith(".py"):
+        start = [str(HERE / command[0])]
+    else:
+        program = "main" if command[0] == "pysimt" else "main_sac"
+        start = ["-c", f"import sys; from pysimt_sac.cli import {program}; sys.exit({program}())"]
+    done = subprocess.run([sys.executable, *start, *command[1:]])
     if done.returncode:
         sys.exit(done.returncode)
 
@@ -77,26 +88,30 @@ def table(systems: dict[str, str]) -> Table:
         same = next(other for other, set_name in outputs if set_name == split and outputs[other, split] == output)
         figures = ("-",) * len(FIGURES) if same != name else figures_of(split, output, name)
         rows.append((name, SPLITS[split], *figures, f"identical to {same}" if same != name else ""))
-    note = "words: ambiguous words translated right, in %; rare: those in a rare sense"
+    note = "common, rare: ambiguous words translated right, in %, by frequency of sense"
     return Table(("system", "test set", *FIGURES, ""), tuple(rows), "Demo corpus, beam 6", left=2, notes=(note,))
 
 
 def figures_of(split: str, output: list[str], name: str) -> tuple[str, ...]:
     """A translation's figures."""
     scores = score_text(read_lines(DATA / f"{split}.de"), output, choose_metrics(("bleu", "chrf", "ter")).metrics)
-    words = lexical_accuracy(read_cases(DATA / f"{split}.mlt.tsv"), output, name)
-    return tuple(
-        f"{figure:.1f}" for figure in (scores["BLEU"], scores["chrF"], scores["TER"], words.all.lta, words.rare.lta)
-    )
+    cases = read_cases(DATA / f"{split}.mlt.tsv")
+    common, rare = ([case for case in cases if case.rare == is_rare] for is_rare in (False, True))
+    words = (lexical_accuracy(senses, output, name).all.lta for senses in (common, rare))
+    return tuple(f"{figure:.1f}" for figure in (scores["BLEU"], scores["chrF"], scores["TER"], *words))
 
 
 def main() -> None:
     """All steps."""
     parser = argparse.ArgumentParser(description="Train on the generated demo corpus, translate, score and report.")
     parser.add_argument("--all", action="store_true", help="train every algorithm, not only the first ones")
-    systems = ALL_SYSTEMS if parser.parse_args().all else SYSTEMS
+    parser.add_argument("--hf", action="store_true", help="train a small Marian model of transformers instead")
+    args = parser.parse_args()
+    systems = HUGGING_FACE if args.hf else ALL_SYSTEMS if args.all else SYSTEMS
     if not (DATA / "corpus.json").is_file():
         run("pysimt-sac", "prepare", "demo", "--out", DATA)
+    if args.hf and not (DATA / "marian/config.json").is_file():
+        run("small_marian.py", DATA / "train.en", DATA / "train.de", "--out", DATA / "marian")
     for config in systems.values():
         run("pysimt", "train", "-C", HERE / f"{config}.conf")
         translate(config)

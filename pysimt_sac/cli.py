@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from pysimt_sac.commands.parsers import COMMANDS, build_parser, command_module, commands_of
 from pysimt_sac.core.errors import UserError, error_in_own_file, one_line
+from pysimt_sac.core.files import why
 
 __all__ = ["COMMANDS", "main", "main_sac"]
 
@@ -36,11 +37,16 @@ def run_command(program: str, arguments: Sequence[str]) -> int:
     except MemoryError:
         print(f"{program} {args.command}: error: out of memory", file=sys.stderr)
         return 2
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not error_in_own_file(error):
+            raise
         if os.environ.get("PYSIMT_SAC_TRACEBACK"):
             raise
         if own := error_in_own_file(error):
             print(f"{program} {args.command}: error: {own}", file=sys.stderr)
+            return 2
+        if isinstance(error, OSError) and error.filename is not None:  # e.g. a name that is too long
+            print(f"{program} {args.command}: error: {UserError(why(error), error.filename)}", file=sys.stderr)
             return 2
         what = " ".join(f"{type(error).__name__}: {error}".split())
         hint = "PYSIMT_SAC_TRACEBACK=1 shows where; please report it"

@@ -26,7 +26,7 @@ FLOORS = [
     ["hosts.engine.training"],
     ["hosts.engine.actor"],
     ["hosts.engine.shell"],
-    ["hosts.pysimt"],
+    ["hosts.pysimt", "hosts.huggingface"],
     # tools
     ["evaluation", "corpora"],
     ["reproduce"],

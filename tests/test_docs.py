@@ -55,7 +55,7 @@ def test_the_examples_of_ones_own_train(toy, pysimt):
         (toy.folder / name).write_text(text)
     assert pysimt("train", "-C", toy.config).status == 0
     words = [
-        "train.model_type:GRPONMT",
+        "train.model_type:BestOfNMT",
         f"train.pretrained_file:{toy.run_folder}",
         "train.eval_metrics:bleu,exact,loss",
         f"model.plugin_modules:['{toy.folder}/my_algorithm.py', '{toy.folder}/my_metric.py']",

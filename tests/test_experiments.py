@@ -8,13 +8,14 @@ import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers the algorithms
 from pysimt_sac.cli import main_sac
-from pysimt_sac.core.options import names
+from pysimt_sac.core.options import defaults, names
 from pysimt_sac.core.registry import MODELS
-from pysimt_sac.core.sections import RecipeOptions
+from pysimt_sac.core.sections import ModelOptions, RecipeOptions
 from pysimt_sac.corpora.language_pairs import PairSettings
 from pysimt_sac.hosts.engine import shell as embedded  # noqa: F401 - registers the plain model
 from pysimt_sac.hosts.engine.config.merging import MergedConfig, included_files, read_one
-from pysimt_sac.hosts.engine.config.parser import check_config, model_keys, read_config
+from pysimt_sac.hosts.engine.config.parser import check_config, model_keys, option_classes, read_config
+from pysimt_sac.hosts.huggingface import network as huggingface  # noqa: F401 - registers it
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 CONFIGS = sorted(FOLDER.glob("*.conf"))
@@ -86,8 +87,9 @@ def test_the_demo_configs_fit_the_demo_corpus(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=name_of)
 def test_who_begins_with_an_actor_finds_it_where_maximum_likelihood_leaves_it(path):
     """And has its network and its text."""
-    config, actor = read(path), "demo_mle" if path.stem.startswith("demo_") else "mle"
-    if not config["train"]["pretrained_file"]:
+    config, kind = read(path), path.stem.rpartition("demo_")
+    actor = f"{kind[0]}{kind[1]}mle"
+    if not config["train"].get("pretrained_file"):
         return
     other = read(FOLDER / f"{actor}.conf")
     assert config["train"]["pretrained_file"] == f"{other['train']['save_path']}/{actor}"
@@ -105,6 +107,7 @@ def test_who_begins_with_an_actor_finds_it_where_maximum_likelihood_leaves_it(pa
         ("control_permuted", "branched_sac", {"permute_rewards"}),
         ("demo_control", "demo_sac_bleu", {"model_type", "lambda_mle", "lambda_rl"}),
         ("demo_control", "demo_sac_unsup", {"model_type"}),
+        ("hf_demo_control", "hf_demo_vine", {"model_type"}),
     ],
 )
 def test_a_control_has_the_conditions_of_what_it_controls(control, experiment, differing):
@@ -114,6 +117,17 @@ def test_a_control_has_the_conditions_of_what_it_controls(control, experiment, d
         for key in {*control[section], *experiment[section]} - differing:
             if section != "model" or key in used:
                 assert control[section][key] == experiment[section][key], key
+
+
+@pytest.mark.parametrize("name", ["branched_sac", "vine"])
+def test_a_models_defaults_are_its_recipe(name):
+    """So that `model_type` alone is enough."""
+    options = read_config(FOLDER / f"{name}.conf")
+    check_config(options)  # drops what the model does not use
+    model = MODELS.get(options.train["model_type"])
+    usual = {key: value for cls in option_classes(model) for key, value in defaults(cls).items()} | model.defaults
+    own = model_keys(model) - names(ModelOptions) - names(RecipeOptions)
+    assert {key: value for key, value in options.model.items() if key in own and value != usual[key]} == {}
 
 
 def test_the_paper_config_names_the_prepared_files():

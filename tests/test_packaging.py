@@ -28,9 +28,8 @@ def test_an_installed_package_has_its_data(tmp_path):
     data = {path for path in (ROOT / "pysimt_sac").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert {str(path.relative_to(ROOT)) for path in data} <= installed
     assert {f"pysimt_sac/experiments/{path.name}" for path in ROOT.glob("experiments/*.conf")} <= installed
-    assert {
-        f"pysimt_sac/experiments/reproduce/{path.name}" for path in ROOT.glob("experiments/reproduce/*")
-    } <= installed
+    matrices = [*ROOT.glob("experiments/*.toml"), *ROOT.glob("experiments/reproduce/*")]
+    assert {f"pysimt_sac/{path.relative_to(ROOT)}" for path in matrices} <= installed
     words = [sys.executable, "-m", "pysimt_sac", "config", "--list"]
     done = subprocess.run(words, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
     assert "sac_bleu" in done.stdout, done.stderr
@@ -50,11 +49,35 @@ def test_the_licence_is_an_expression_and_no_classifier(tmp_path):
     assert not [name for name in found.get_all("Classifier") if name.startswith("License")]
 
 
-def test_the_addresses_are_those_that_the_readme_names(tmp_path):
+def test_the_addresses_are_those_that_the_readme_names(tmp_path, monkeypatch):
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     addresses = [line.split(", ")[1] for line in metadata(tmp_path).get_all("Project-URL")]
     assert addresses
     assert [address for address in addresses if address not in readme] == []
+
+
+def test_a_published_package_says_where_it_comes_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/pysimt_sac")
+    addresses = dict(line.split(", ") for line in metadata(tmp_path).get_all("Project-URL"))
+    assert addresses["Issues"] == "https://github.com/somebody/pysimt_sac/issues"
+    assert {"Source", "Changelog", "Documentation"} < addresses.keys()
+
+
+def test_a_commit_runs_what_make_lint_runs():
+    makefile = (ROOT / "Makefile").read_text()
+    lint = re.search(r"^lint:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)[1].replace("$(BIN)", ".venv/bin")
+    hooks = re.findall(r"entry: (.*?),", (ROOT / ".pre-commit-config.yaml").read_text())
+    assert hooks == [line.strip() for line in lint.splitlines()]
+
+
+def test_the_workflows_call_targets_that_the_makefile_has():
+    makefile = (ROOT / "Makefile").read_text()
+    for path in ROOT.glob(".github/workflows/*.yml"):
+        for targets in re.findall(r"make ([a-z0-9. -]+)", path.read_text()):
+            for target in targets.split():
+                name = re.sub(r"^(test-python-)[\d.]+$", r"\1%", target)
+                assert re.search(rf"^{re.escape(name)}:", makefile, re.MULTILINE), target
 
 
 # No test here can build the image; these check all that it is told against what is there.

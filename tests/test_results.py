@@ -1,5 +1,7 @@
 """The pages of results are what `make docs` writes, and quotations in their texts become the figures of the results."""
 
+import json
+import math
 import re
 from pathlib import Path
 
@@ -40,17 +42,55 @@ def test_the_readme_quotes_and_the_pages_show_the_results(generate, tmp_path):
         "## In short\n\nMulti30K, EN-DE:",
         "| MLE | 2 | 38.5±0.7 |\n| SAC BLEU | 1 | 40.0\\* |\n",
         "Tried once, EN-DE, one seed:",
-        "## What it says\n\nOf BLEU +1.50 (p 0.01, 2/2).\n",
+        "## What it says\n\nOf BLEU +1.50 (p 0.01).\n",
     ]
     assert sorted(order, key=page.index) == order
     tables = generate.tables_page(generate.kept(tmp_path))
-    assert "\n## Tried once, EN-DE, one seed\n\n### Runs\n" in tables
+    assert "\n## Tried once, EN-DE, one seed\n\n### Gains and costs\n" in tables
 
 
-def test_p_by_another_rule_has_a_note(generate):
-    label = "- p-values of this comparison: multeval"
-    assert label not in generate.results_page({"de": sample_results()}, "")
-    assert label in generate.results_page({"de": sample_results(resampling={"shuffling": "multeval"})}, "")
+def t_quantile(freedom):
+    """The 97.5% quantile of Student's t distribution, from its closed forms."""
+    if freedom == 1:
+        return math.tan(math.pi * 0.475)
+    return 0.95 * math.sqrt(2 / (1 - 0.95**2))  # of two degrees of freedom
+
+
+def test_intervals_follow_from_the_kept_scores(generate):
+    """Independently of the code that makes the pages."""
+    n_intervals = 0
+    for path in (ROOT / "experiments/results").glob("*.json"):
+        content, results = json.loads(path.read_text()), generate.kept()[path.stem]
+        seeds = {name: [run["seed"] for run in content["runs"] if run["system"] == name]
+                 for name in {run["system"] for run in content["runs"]}}  # fmt: skip
+        kept = {tuple(own[name] for name in ("search", "test_set", "part", "metric", "system")): own["runs"]
+                for own in content["scores"]}  # fmt: skip
+        for own in results.scores:
+            for baseline in own.against:
+                theirs = dict(zip(seeds[baseline], kept[*own.place, baseline], strict=True))
+                paired = zip(seeds[own.system], kept[*own.place, own.system], strict=True)
+                gains = [value - theirs[seed] for seed, value in paired if seed in theirs]
+                found = results.over_seeds(own, baseline)
+                assert (found is None) == (len(gains) < 2)
+                if found:
+                    mean = sum(gains) / len(gains)
+                    error = math.sqrt(sum((gain - mean) ** 2 for gain in gains) / (len(gains) - 1) / len(gains))
+                    margin = t_quantile(len(gains) - 1) * error
+                    assert (found.low, found.high) == pytest.approx((mean - margin, mean + margin), abs=1e-3)
+                    n_intervals += 1
+    assert n_intervals > 500
+
+
+def test_p_by_an_earlier_rule_is_left_out(generate):
+    earlier, today = (
+        generate.results_page({"de": sample_results(resampling={"shuffling": rule})}, "{de: SAC BLEU - MLE: BLEU}")
+        for rule in ("single outputs swapped", "paired")
+    )
+    assert "+1.50 (p 0.01)" in today
+    assert "40.0\\*" in today
+    assert "+1.50\n" in earlier
+    assert "40.0\\*" not in earlier
+    assert "no p: it was computed by an earlier rule" in earlier
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -74,7 +114,11 @@ def quoted():
         searches=["beam6", "gs"],
         tests=["test_2016_flickr", "test_2017_mscoco"],
         systems=[{"name": "C1"}, {"name": "SAC BLEU"}, {"name": "C3"}],
-        runs=[run("SAC BLEU", 1, 40.0) | {"seconds": 600}, run("SAC BLEU", 2, 40.5) | {"seconds": 1800}],
+        runs=[
+            run(name, seed, 39.5 + seed / 2) | {"seconds": 600 * seed}
+            for name in ("C1", "SAC BLEU")
+            for seed in (1, 2, 3)
+        ],
         scores=[
             score("BLEU", "C1", c1, test_set="pooled"),
             score("BLEU", "SAC BLEU", sac, {"C1": 0.00009999}, test_set="pooled"),
@@ -98,18 +142,23 @@ def quoted():
 @pytest.mark.parametrize(
     ("quotation", "figure"),
     [
-        ("{de: SAC BLEU - C1: BLEU}", "+0.53 (p 0.0001, 9/9)"),
-        ("{de: SAC BLEU -\n  C1: BLEU 2016}", "+0.86 (p 0.0002)"),
-        ("{de: SAC BLEU - C1: BLEU 2016 greedy}", "+1.20 (p 0.04)"),
-        ("{de: SAC BLEU - C1: METEOR}", "+0.10 (p 0.25, 1/2)"),
+        ("{de: SAC BLEU - C1: BLEU}", "+0.53 [0.37, 0.69] (p 0.0001)"),
+        ("{de: SAC BLEU -\n  C1: BLEU 2016}", "+0.86 (p 0.0012)"),
+        ("{de: SAC BLEU - C1: BLEU 2016 greedy}", "+1.20 (p 0.15)"),
+        ("{de: SAC BLEU - C1: METEOR}", "+0.10 (p 0.5)"),
         ("{de: SAC BLEU - C1: length}", "-0.009 (p 0.0001)"),
+        ("{de: SAC BLEU - C1: difference BLEU}", "+0.53"),
+        ("{de: SAC BLEU - C1: interval BLEU}", "[0.37, 0.69]"),
+        ("{de: SAC BLEU - C1: interval BLEU 2016}", "-"),
+        ("{de: SAC BLEU - C1: better BLEU}", "3 of 3"),
+        ("{de: SAC BLEU - C1: p BLEU 2016}", "0.0012"),
         ("{de: C3 - C1: BLEU}", "0 (identical)"),
         ("{de: C1: BLEU}", "35.1"),
         ("{de: SAC BLEU: BLEU 2016}", "39.9"),
         ("{de: C1: length}", "1.006"),
-        ("{de: SAC BLEU - C1: ALI COCO}", "+0.62 (p 0.036, 4/4)"),
+        ("{de: SAC BLEU - C1: ALI COCO}", "+0.62 (p 0.15)"),
         ("{de: SAC BLEU: ALI COCO rare}", "12.7"),
-        ("{de: SAC BLEU: validation}", "40.2"),
+        ("{de: SAC BLEU: validation}", "40.5"),
         ("{de: SAC BLEU: time}", "20 min"),
         ("{set} and {a: b}", "{set} and {a: b}"),
     ],
@@ -131,6 +180,7 @@ def test_a_quotation_becomes_its_figure(generate, quoted, quotation, figure):
         ("{de: SAC BLEU: BLEU 2016 rare}", "names more than a test set and 'greedy'"),
         ("{de: SAC BLEU: time 2016}", "'time' takes one system and no test set"),
         ("{de: C1 - C1: BLEU}", "compares a baseline with itself"),
+        ("{de: SAC BLEU: interval BLEU}", "'interval' is of a difference (SYSTEM - BASELINE)"),
     ],
 )
 def test_what_is_not_in_the_results_cannot_be_quoted(generate, quoted, quotation, message):

@@ -32,7 +32,7 @@ def compare(
 ) -> Comparison:
     """Compare systems with a baseline, several runs each, with significance tests, as `pysimt-sac compare` does.
 
-    resampling: the options shuffles, bootstrap, seed, shuffling.
+    resampling: the options shuffles, bootstrap, seed.
     """
     others = [as_system(name, runs) for name, runs in systems.items()]
     choice = choose_metrics([name.lower() for name in metrics], tokenize)

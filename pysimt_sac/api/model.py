@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 import torch
 
+import pysimt_sac.hosts.huggingface.network
 import pysimt_sac.models  # noqa: F401 - registers our models
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import read_section

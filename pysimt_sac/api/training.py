@@ -1,6 +1,5 @@
 """Training from Python: `pysimt train` with callbacks and access to the curves."""
 
-import json
 import signal
 import threading
 from collections.abc import Callable, Sequence
@@ -8,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pysimt_sac.hosts.huggingface.network
 import pysimt_sac.models  # noqa: F401 - registers our models
 from pysimt_sac.api.model import Model, load
+from pysimt_sac.core.curves import read_points
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import read_lines
 from pysimt_sac.hosts.engine.config.values import write_value
 from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
 from pysimt_sac.hosts.engine.device import choose_device
@@ -46,9 +46,8 @@ class Run:
     def curves(self) -> dict[str, list[tuple[int, float | None]]]:
         """All curves by name, as points (update, value); the value is None if it was not finite."""
         found: dict[str, list[tuple[int, float | None]]] = {}
-        for line in read_lines(self.folder / f"{self.exp_id}.scalars.jsonl", "file of curves"):
-            point = json.loads(line)
-            found.setdefault(point["name"], []).append((point["step"], point["value"]))
+        for point in read_points(self.folder / f"{self.exp_id}.scalars.jsonl"):
+            found.setdefault(point.name, []).append((point.step, point.value))
         return found
 
     def load(self, device: str = "auto") -> Model:

@@ -14,6 +14,13 @@ def positive(text: str) -> int:
     return whole_number(text, 1)
 
 
+def minutes(text: str) -> float:
+    """Parse a number of minutes."""
+    if not re.fullmatch(r"\d{1,5}(\.\d+)?", text) or float(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of minutes, at most 99999")
+    return float(text)
+
+
 def whole_number(text: str, smallest: int) -> int:
     """Parse a whole number of at least `smallest`."""
     if not text.isdecimal() or int(text) < smallest:

@@ -82,10 +82,14 @@ def read_test_sets(args: argparse.Namespace) -> list[TestSet]:
     def read(path: str, test_set: str, what: str = "hypothesis") -> NamedText:
         return read_text(Path(path.replace("{set}", test_set) if args.sets else path), what)
 
+    def read_reference(test_set: str) -> NamedText:
+        source = Path(args.src.replace("{set}", test_set) if args.sets else args.src) if args.src else None
+        return options.with_sources(args, read(args.ref, test_set, "reference"), source)
+
     return [
         TestSet(
             test_set,
-            read(args.ref, test_set, "reference"),
+            read_reference(test_set),
             tuple((name, tuple(read(file, test_set) for file in files)) for name, files in systems),
         )
         for test_set in args.sets or [Path(args.ref).name]

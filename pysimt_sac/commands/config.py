@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--options", action="store_true", help="explain every key that affects its model, including your own"
     )
+    parser.add_argument("--trust", action="store_true", help="run the Python files that the configuration names")
     group.add_argument("--list", action="store_true", help="list the experiments that come with this package")
     group.add_argument(
         "--copy", nargs="+", metavar=("NAME", "DEST"), help="copy one of them, merged, to a file or folder (default: .)"
@@ -47,8 +48,11 @@ def run(args: argparse.Namespace) -> int:
     elif args.copy:
         print(f"Wrote {copy(*args.copy)}")
     elif args.file:
-        view = resolved if args.resolved else explained if args.options else merged
-        print(view(args.file, args.overrides), end="")
+        if args.resolved or args.options:
+            view = resolved if args.resolved else explained
+            print(view(args.file, args.overrides, args.trust), end="")
+        else:
+            print(merged(args.file, args.overrides), end="")
     else:
         raise UserError("no configuration is named", "FILE", "--list shows those that come with this package")
     return 0
@@ -78,6 +82,7 @@ def copy(name: str, dest: str = ".", *more: str) -> Path:
 def register_models() -> None:
     """Register our algorithms and the plain model."""
     import pysimt_sac.hosts.engine.nmt
+    import pysimt_sac.hosts.huggingface.network
     import pysimt_sac.models  # noqa: F401
 
 
@@ -96,24 +101,26 @@ def merged(path: Path, overrides: list[str]) -> str:
     return config.text(with_comments=True)
 
 
-def checked(path: Path, overrides: list[str]) -> tuple["Options", tuple[type, ...], dict[str, Any]]:
+def checked(path: Path, overrides: list[str], trusted: bool) -> tuple["Options", tuple[type, ...], dict[str, Any]]:
     """Return a configuration that training would accept, its option classes, and its model's own defaults."""
     register_models()
-    from pysimt_sac.hosts.engine.config.parser import check_config, find_model, read_config, used_option_classes
+    from pysimt_sac.hosts.engine.config import parser
 
-    options = read_config(path, overrides)
-    train, warnings = check_config(options)
+    options = parser.read_config(path, overrides)
+    if not trusted:
+        parser.check_trust(options)
+    train, warnings = parser.check_config(options)
     for warning in warnings:
         print(f"Warning: {warning}", file=sys.stderr)
-    model = find_model(train.model_type, "[train] model_type")
-    return options, used_option_classes(model, options.model, f"{path} [model]"), getattr(model, "defaults", {})
+    model = parser.find_model(train.model_type, "[train] model_type")
+    return options, parser.used_option_classes(model, options.model, f"{path} [model]"), getattr(model, "defaults", {})
 
 
-def resolved(path: Path, overrides: list[str]) -> str:
+def resolved(path: Path, overrides: list[str], trusted: bool) -> str:
     """Return the final values that training would use."""
     from pysimt_sac.hosts.engine.config.parser import resolved_text
 
-    options, classes, defaults = checked(path, overrides)
+    options, classes, defaults = checked(path, overrides, trusted)
     for cls in classes:
         for field in dataclasses.fields(cls):
             if not field.metadata["pysimt_only"]:
@@ -121,11 +128,11 @@ def resolved(path: Path, overrides: list[str]) -> str:
     return resolved_text(options)
 
 
-def explained(path: Path, overrides: list[str]) -> str:
+def explained(path: Path, overrides: list[str], trusted: bool) -> str:
     """List every key that affects a configuration's model, with its default and meaning."""
     from pysimt_sac.core.sections import TrainOptions
 
-    _, classes, defaults = checked(path, overrides)
+    _, classes, defaults = checked(path, overrides, trusted)
     seen: set[str] = set()
     blocks = []
     for section, cls in [("train", TrainOptions), *(("model", cls) for cls in classes)]:

@@ -16,7 +16,7 @@ from pysimt_sac.evaluation.comparison import check_names
 from pysimt_sac.evaluation.meteor import guess_language
 from pysimt_sac.evaluation.metrics import MEASURES, CorpusMetric
 from pysimt_sac.evaluation.scores import METRIC_NAMES, choose_metrics
-from pysimt_sac.evaluation.significance import SHUFFLINGS, Resampling
+from pysimt_sac.evaluation.significance import Resampling
 from pysimt_sac.evaluation.tables import FORMATS, Table, render
 from pysimt_sac.evaluation.texts import NamedText, read_text, short_names
 
@@ -31,8 +31,8 @@ def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None
         parser.add_argument(option, type=number, default=default, metavar="N", help=f"{meaning} (default: {default})")
 
 
-def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the choice of metrics and their settings."""
+def add_metric_arguments(parser: argparse.ArgumentParser, with_source: bool = True) -> None:
+    """Add the choice of metrics and their settings. with_source: the option that workers need, unless there is one."""
     parser.add_argument(
         "--metrics",
         default=",".join(METRIC_NAMES),
@@ -45,6 +45,15 @@ def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="sacrebleu's tokeniser for BLEU: none for tokenised text, 13a for detokenised text (default: %(default)s)",
     )
+    parser.add_argument(
+        "--worker",
+        action="append",
+        default=[],
+        metavar="NAME=WORKER",
+        help="one more metric: a command or a URL that scores, as for `reward: remote`; may be repeated",
+    )
+    if with_source:
+        parser.add_argument("--src", metavar="SRC", help="--worker: the source text")
     parser.add_argument("--lang", help="language for METEOR (default: from the reference's file name)")
     add_meteor_argument(parser)
 
@@ -74,13 +83,15 @@ def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> Non
         metavar="HYP",
         help="the baseline's hypotheses, one file per run",
     )
+    parser.add_argument("--baseline-name", default="baseline", metavar="NAME", help="its name (default: %(default)s)")
     parser.add_argument(
         "--system",
         action="append",
         nargs="+",
         default=[],
         metavar=("NAME", "HYP"),
-        help="name and hypotheses of a system, one file per run; may be repeated",
+        help="name and hypotheses of a system, one file per run, with the baseline's seeds in the same order; may be "
+        "repeated",
     )
 
 
@@ -93,13 +104,6 @@ def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
         ("--bootstrap", defaults.bootstrap, "bootstrap samples"),
     )
     parser.add_argument("--seed", type=int, default=defaults.seed, help="random seed (default: %(default)s)")
-    parser.add_argument(
-        "--shuffling",
-        choices=SHUFFLINGS,
-        default=defaults.shuffling,
-        help="paired: swap all runs of a sentence together, and compare the means of the runs' scores; multeval: "
-        "MultEval's rule, which swaps single runs and compares concatenated ones (default: %(default)s)",
-    )
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str] = (*FORMATS, "json")) -> None:
@@ -110,7 +114,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]
 
 def given_systems(args: argparse.Namespace) -> list[tuple[str, list[str]]]:
     """Return the names and runs given by `add_system_arguments`, the baseline first."""
-    systems = [("baseline", args.baseline)] if args.baseline else []
+    systems = [(args.baseline_name, args.baseline)] if args.baseline else []
     systems += [(name, files) for name, *files in args.system]
     for name, files in systems:
         if not files:
@@ -136,7 +140,7 @@ def read_outputs(words: Sequence[str]) -> dict[str, NamedText]:
 
 def chosen_resampling(args: argparse.Namespace) -> Resampling:
     """Return the resampling options."""
-    return Resampling(args.shuffles, args.bootstrap, args.seed, args.shuffling)
+    return Resampling(args.shuffles, args.bootstrap, args.seed)
 
 
 def chosen_metrics(args: argparse.Namespace, reference: Path) -> tuple[CorpusMetric, ...]:
@@ -144,7 +148,33 @@ def chosen_metrics(args: argparse.Namespace, reference: Path) -> tuple[CorpusMet
     names = [name.strip().lower() for name in args.metrics.split(",") if name.strip()]
     choice = choose_metrics(names, args.tokenize, args.lang or guess_language(reference), args.meteor_jar)
     note(choice.missing)
-    return choice.metrics
+    return (*choice.metrics, *map(worker_metric, args.worker))
+
+
+def worker_metric(word: str) -> CorpusMetric:
+    """Return the metric that NAME=WORKER describes."""
+    from pysimt_sac.evaluation.workers import WorkerMetric
+
+    name, equals, worker = word.partition("=")
+    if not (name.strip() and equals):
+        raise UserError(f"{word!r} is not of the form NAME=WORKER", "--worker", "e.g. --worker COMET='python comet.py'")
+    return WorkerMetric(name.strip(), worker)
+
+
+def with_sources(args: argparse.Namespace, reference: NamedText, path: Path | None) -> NamedText:
+    """Return a reference whose lines know their sources, if workers need them."""
+    if not args.worker:
+        return reference
+    from pysimt_sac.evaluation.workers import SourcedLine
+
+    if path is None:
+        raise UserError("needs the source text", "--worker", "add --src SRC")
+    source = read_text(path, "source")
+    if len(source.lines) != len(reference.lines):
+        what = f"has {len(source.lines)} lines, the reference has {len(reference.lines)}"
+        raise UserError(what, path, "the sides must be parallel")
+    lines = tuple(SourcedLine.of(*pair) for pair in zip(reference.lines, source.lines, strict=True))
+    return dataclasses.replace(reference, lines=lines)
 
 
 def warn(messages: Iterable[str]) -> None:

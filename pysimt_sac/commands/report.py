@@ -11,11 +11,12 @@ from pysimt_sac.evaluation.report.figures import save_figure
 from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
 from pysimt_sac.evaluation.report.page import TITLE, render_page
 
-EPILOG = """Each RUN is a folder that training wrote; the first one is the baseline. Runs with the same NAME are runs
-of one system with different seeds. Translations are read from the run's folder, where `pysimt translate -s test -f
-bs -o RUN/out CKPT` writes them. Source, reference, training text and filters are those of the run's configuration;
-ambiguous words are SPLIT.mlt.tsv in the source's folder. Options replace these files, or add hypotheses without a run
-folder."""
+EPILOG = """Each RUN is a folder that training wrote. Runs with the same NAME are runs of one system with different
+seeds, in the same order for every system. The baseline is the control, continued maximum likelihood, if there is one
+beside reinforcement; else the first system. Test sets that a run has not translated into its own folder (RUN/out.*)
+are translated now, with beam search. Source, reference, training text and filters are those of the run's
+configuration; ambiguous words are SPLIT.mlt.tsv in the source's folder. Options replace these files, or add hypotheses
+without a run folder."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("runs", nargs="*", metavar="[NAME=]RUN", help="run folder")
     parser.add_argument("--out", required=True, type=Path, metavar="HTML", help="page to write")
+    parser.add_argument("--baseline", default="", metavar="NAME", help="system that the others are compared with")
     parser.add_argument("--title", default=TITLE, help="title of the page (default: %(default)s)")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="also write the figures as SVG files")
     parser.add_argument("--search", default="", metavar="NAME", help="translations to use: gs, beam6, ...")
@@ -42,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     files.add_argument("--train", type=Path, metavar="FILE", help="training text, target side, without BPE")
     options.add_measure_argument(parser)
-    options.add_metric_arguments(parser)
+    options.add_metric_arguments(parser, with_source=False)
     options.add_resampling_arguments(parser)
 
 
@@ -84,6 +86,7 @@ def make_request(args: argparse.Namespace) -> ReportRequest:
         training=args.train,
         search=args.search,
         data=args.data,
+        baseline=args.baseline,
     )
 
 

@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action="store_true", help="short runs, to try it out")
     parser.add_argument("--matrix", type=Path, metavar="FILE", help="your own systems and settings")
     parser.add_argument("--plan", action="store_true", help="print the plan with estimated times and exit")
+    parser.add_argument("--trust", action="store_true", help="--plan: run Python files that configurations name")
     parser.add_argument("--print-matrix", action="store_true", help="print the matrix, to be edited, and exit")
     parser.add_argument("--tables", action="store_true", help="train nothing; build the tables from existing results")
     parser.add_argument("--jobs", type=positive, metavar="N", help="parallel steps (default: cores / threads)")
@@ -63,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         jobs=args.jobs or max(1, cores() // args.threads),
         threads=args.threads,
         device=args.device_id,
+        trusted=not args.plan or args.trust,
     )
     reproduction = Reproduction(matrix, request, console.log, console.show_progress)
     if args.plan:

@@ -4,12 +4,14 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.evaluation.latency import find_latencies, latency_table
 from pysimt_sac.evaluation.scores import TextScores, score_texts
 from pysimt_sac.evaluation.tables import Table, best_cells
 from pysimt_sac.evaluation.texts import check_texts, read_text, short_names
 
 EPILOG = """Hypotheses and reference must be tokenised in the same way, without BPE, one sentence per line. For
-significance tests, use `pysimt-sac compare`."""
+significance tests, use `pysimt-sac compare`. If the actions of a simultaneous translation (a.wait3.acts) lie beside it
+(a.wait3.gs), its latency is shown: average proportion, average lagging, and differentiable average lagging."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,12 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Score all hypotheses."""
     reference = read_text(args.ref, "reference")
+    reference = options.with_sources(args, reference, Path(args.src) if args.src else None)
     hypotheses = [read_text(path) for path in args.hypotheses]
     options.warn(check_texts(reference, hypotheses))
     metrics = options.chosen_metrics(args, args.ref)
     names = short_names(args.hypotheses)
     scored = score_texts(reference.lines, [hypothesis.lines for hypothesis in hypotheses], names, metrics)
-    return options.show(args, {"reference": reference.name, "hypotheses": scored}, [score_table(scored)])
+    latencies = find_latencies({name: [path] for name, path in zip(names, args.hypotheses, strict=True)})
+    found = {"reference": reference.name, "hypotheses": scored} | ({"latency": latencies} if latencies else {})
+    return options.show(args, found, [score_table(scored), *([latency_table(latencies)] if latencies else [])])
 
 
 def score_table(scored: list[TextScores]) -> Table:

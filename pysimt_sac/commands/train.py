@@ -4,6 +4,8 @@ import argparse
 import shlex
 from pathlib import Path
 
+from pysimt_sac.commands.arguments import minutes
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add pysimt's options and ours."""
@@ -14,6 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--restart", action="store_true", help="start over; an old run of this name is moved aside")
     parser.add_argument("--check", action="store_true", help="check everything without training, and report")
+    parser.add_argument("--trust", action="store_true", help="--check: run Python files that the configuration names")
+    parser.add_argument(
+        "--timeout",
+        type=minutes,
+        default=120.0,
+        metavar="MINUTES",
+        help="several processes: how long to wait for one that does not answer (default: 120)",
+    )
     console = parser.add_mutually_exclusive_group()
     console.add_argument("--verbose", action="store_true", help="show everything that goes to the log file")
     console.add_argument("--quiet", action="store_true", help="show only validations, warnings and the end")
@@ -26,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     """Train on the host that is installed."""
     from pysimt_sac.core.distributed import world
 
-    with world.joined():
+    with world.joined(args.timeout):
         return train(args)
 
 
@@ -48,6 +58,7 @@ def train(args: argparse.Namespace) -> int:
 
 def train_embedded(args: argparse.Namespace) -> int:
     """Train in the embedded engine."""
+    import pysimt_sac.hosts.huggingface.network
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.core.distributed import world
     from pysimt_sac.hosts.engine.device import choose_device
@@ -69,7 +80,7 @@ def train_embedded(args: argparse.Namespace) -> int:
     level = VERBOSE if args.verbose else QUIET if args.quiet else NORMAL
     log_to_console(level if world.is_main else SILENT)
     device = choose_device(args.device_id)
-    options, train_options, model = read_training(args.config, args.overrides)
+    options, train_options, model = read_training(args.config, args.overrides, trusted=not args.check or args.trust)
     if args.check:
         leads = world.is_main
         world.end()  # one process is enough to check

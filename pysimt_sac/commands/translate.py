@@ -1,6 +1,8 @@
 """`pysimt translate`: translate splits of a configuration, other files, or standard input."""
 
 import argparse
+import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -26,8 +28,8 @@ SHORT = {
     "batch_size": "-b",
 }
 CALLED = {field.name: SHORT.get(field.name, f"--{field.name.replace('_', '-')}") for field in fields(SearchOptions)}
-# pysimt's own searches and the options that each of them needs.
-ONLY_IN_PYSIMT = {"sgs": ("n_init_tokens", "delta", "criteria"), "wk": ("n_init_tokens",), "bs-pysimt": ()}
+# Searches of whole splits only, and the options that each of them needs; the engine has wait-k.
+OF_SPLITS = {"sgs": ("n_init_tokens", "delta", "criteria"), "wk": ("n_init_tokens",), "bs-pysimt": ()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help = f"{field.metadata['help']} (default: {field.default})"
             choices, kind = field.metadata["choices"], type(field.default)
             parser.add_argument(*words, type=kind, default=field.default, choices=choices, help=help)
+    parser.add_argument(
+        "--tune-lp",
+        action="store_true",
+        help="beam search: choose -a on the configuration's validation set, and write it to PREFIX.beamK.lp_alpha",
+    )
     parser.add_argument("-r", "--stochastic", action="store_true", help="sampling: a different result every time")
     parser.add_argument("--n-init-tokens", default="", metavar="K,...", help="sgs, wk: source words read at first")
     parser.add_argument("--delta", default="", metavar="N,...", help="sgs: source words read at a time")
@@ -104,6 +111,8 @@ def run(args: argparse.Namespace) -> int:
             args.output += name_of_system(args.model)
         search = search_options(args)
         if choice.name() == "pysimt":
+            if args.tune_lp:
+                raise UserError("needs the engine", "--tune-lp", "set PYSIMT_SAC_HOST=embedded")
             check_single_process()
             return translate_in_pysimt(args, search)
         return translate_embedded(args, search)
@@ -115,9 +124,11 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError("n-best lists come from beam search", "-N", "add -f bs")
     if args.n_best and not args.splits:
         raise UserError("n-best lists are written to files, not to standard output", "-N", "name splits with -s")
-    if args.func in ONLY_IN_PYSIMT and not args.splits:
-        raise UserError("pysimt's own search translates whole splits only", f"-f {args.func}", "name splits with -s")
-    for name in ONLY_IN_PYSIMT.get(args.func, ()):
+    if args.tune_lp and (args.func != "bs" or not args.splits):
+        raise UserError("chooses a length penalty for splits, in beam search", "--tune-lp", "-f bs -s test -o out/my")
+    if args.func in OF_SPLITS and not args.splits:
+        raise UserError("this search translates whole splits only", f"-f {args.func}", "name splits with -s")
+    for name in OF_SPLITS.get(args.func, ()):
         if not getattr(args, name):
             raise UserError(f"needs --{name.replace('_', '-')}", f"-f {args.func}", "e.g. -f wk --n-init-tokens 3")
     if args.prepare and not args.raw:
@@ -125,7 +136,9 @@ def check_arguments(args: argparse.Namespace) -> None:
     if args.raw and args.splits and not args.source:
         hint = "give plain text on standard input, or with -s NAME -S src:FILE"
         raise UserError("the splits of a configuration are prepared text", "--raw", hint)
-    if args.raw and (args.disable_filters or args.func in ONLY_IN_PYSIMT):
+    if not re.fullmatch(r"([1-9]\d{0,5}(,|$))*", f"{args.n_init_tokens}"):
+        raise UserError(f"{args.n_init_tokens!r} is not a list of numbers", "--n-init-tokens", "e.g. 1,3,5")
+    if args.raw and (args.disable_filters or args.func in OF_SPLITS):
         other = "-n" if args.disable_filters else f"-f {args.func}"
         raise UserError(f"cannot be combined with {other}", "--raw", "leave one of them out")
     if args.source and (not args.splits or "," in args.splits):
@@ -209,12 +222,14 @@ def translate_in_pysimt(args: argparse.Namespace, search: SearchOptions) -> int:
 
 def translate_embedded(args: argparse.Namespace, search: SearchOptions) -> int:
     """Translate in the embedded engine."""
-    if args.func in ONLY_IN_PYSIMT:
+    if args.func in OF_SPLITS and args.func != "wk":
         hint = "use -f bs or gs, or install pysimt and set PYSIMT_SAC_HOST=pysimt"
         raise UserError("this search is pysimt's own", f"-f {args.func}", hint)
+    import pysimt_sac.hosts.huggingface.network
     import pysimt_sac.models  # noqa: F401 - registers our models
     from pysimt_sac.core.distributed import world
     from pysimt_sac.hosts.engine.checkpoint import remark_on
+    from pysimt_sac.hosts.engine.decoding.length_tuning import tune_length
     from pysimt_sac.hosts.engine.decoding.translation import (
         Translator,
         load_best,
@@ -235,9 +250,17 @@ def translate_embedded(args: argparse.Namespace, search: SearchOptions) -> int:
     moved = moved_files(checkpoint, args.data) if args.data else []
     model = load_model(checkpoint, device, [*moved, *args.override])
     translator = Translator(model, search, device, not args.disable_filters, plain)
+    if args.tune_lp:
+        tuned = tune_length(translator)
+        logger.info(f"Length penalty {tuned['lp_alpha']}: BLEU {tuned['BLEU']} on the validation set")
+        if world.is_main:
+            write_lines(Path(f"{args.output}.{search.suffix}.lp_alpha"), [json.dumps(tuned)])
     if args.source or not args.splits:
         return translate_other_text(args, translator, logger.info)
     splits = [split.strip() for split in args.splits.split(",")]
-    for path in translator.translate_splits(splits, args.output, logger.warning):
-        logger.info(f"Wrote {path}")
+    for k in args.n_init_tokens.split(",") if args.func == "wk" else ("",):
+        if k:
+            translator.wait_for(int(k))
+        for path in translator.translate_splits(splits, args.output, logger.warning):
+            logger.info(f"Wrote {path}")
     return 0

@@ -1,6 +1,6 @@
 """The actor as algorithms see it: a policy that encodes sources, rolls out hypotheses and scores them.
 
-`hosts.engine.actor.EngineActor` and `hosts.pysimt.actor.PysimtActor` implement the protocol. Nothing is cached between
+Each host implements the protocol in its `actor.py`. Nothing is cached between
 calls: algorithms pass on what they have encoded.
 
 Shape suffixes: S source length, R reference length, T rollout length, B sentences, N real steps, V vocabulary,
@@ -69,6 +69,7 @@ class Actor(Protocol):
     target: str
     tokens: Sequence[str]  # the target vocabulary, by id
     source_tokens: Sequence[str]  # the source vocabulary
+    piece_filters: Sequence[str]  # filters that join its pieces into words, before those of the configuration
 
     @property
     def device(self) -> torch.device:
@@ -120,6 +121,9 @@ class Actor(Protocol):
 
     def taken_words(self, encoded: Encoded, tokens_TB: Tensor, steps: Steps, temperature: float = 1.0) -> TakenWords:
         """Score only the words of given hypotheses, under the policy at a sampling temperature."""
+
+    def attended(self, encoded: Encoded, tokens_TB: Tensor) -> Tensor:
+        """Return the source position that every step of given hypotheses attends to most, (T, B)."""
 
     def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:
         """Return the mean negative log-likelihood per word of the references, Eq. 1."""

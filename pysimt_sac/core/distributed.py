@@ -8,8 +8,11 @@ the same everywhere, and algorithms, losses and rewards do not know about ranks.
 
 import contextlib
 import datetime
+import logging
 import math
 import os
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -21,7 +24,8 @@ from torch.distributed.rendezvous import rendezvous
 from pysimt_sac.core.errors import UserError
 
 T = TypeVar("T")
-TIMEOUT = datetime.timedelta(hours=2)  # a rank may validate, save or load for longer than the others
+MINUTES = 120.0  # until a rank gives up: another may validate, save or load for longer than it
+SLOW = 60.0  # seconds until a rank says for which others it waits
 
 
 class World:
@@ -31,6 +35,8 @@ class World:
         self.rank, self.size = 0, 1
         self.store: Any = None
         self.group: Any = None  # torch's process group; None: the default one
+        self.minutes, self.ended = MINUTES, threading.Event()
+        self.meetings, self.waits_since = 0, 0.0  # collective operations so far; 0.0: this rank waits for no other
 
     @property
     def is_main(self) -> bool:
@@ -40,12 +46,15 @@ class World:
     # Setup and teardown
 
     @contextlib.contextmanager
-    def joined(self) -> Iterator[None]:
-        """Join torchrun's process group, if it started this process; only one rank reports an error."""
+    def joined(self, minutes: float = MINUTES) -> Iterator[None]:
+        """Join torchrun's process group, if it started this process; only one rank reports an error.
+
+        minutes: how long to wait for another rank before giving up.
+        """
         if not several_were_started():
             yield
             return
-        self.begin()
+        self.begin(minutes)
         try:
             yield
             self.barrier()
@@ -55,19 +64,23 @@ class World:
             raise
         self.end()
 
-    def begin(self) -> None:
+    def begin(self, minutes: float = MINUTES) -> None:
         """Initialise the process group."""
+        self.minutes, timeout = minutes, datetime.timedelta(minutes=minutes)
         try:
-            found, self.rank, self.size = next(iter(rendezvous("env://", timeout=TIMEOUT)))
+            found, self.rank, self.size = next(iter(rendezvous("env://", timeout=timeout)))
             self.store = dist.PrefixStore("pysimt_sac", found)  # type: ignore[attr-defined]
             # CPU tensors use gloo, GPU tensors nccl, so that counting never waits for a GPU.
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-            dist.init_process_group(backend, store=found, rank=self.rank, world_size=self.size, timeout=TIMEOUT)
+            dist.init_process_group(backend, store=found, rank=self.rank, world_size=self.size, timeout=timeout)
         except (RuntimeError, ValueError) as error:
             raise UserError(f"the processes cannot find each other: {error}", "torchrun", "see its options") from error
+        self.ended.clear()
+        threading.Thread(target=self.name_late_ranks, daemon=True).start()
 
     def end(self) -> None:
         """Destroy the process group and reset to a single rank."""
+        self.ended.set()
         if self.size > 1:
             dist.destroy_process_group()
         self.rank, self.size, self.store = 0, 1, None
@@ -94,7 +107,7 @@ class World:
         if self.size == 1:
             return values
         total = values.detach().clone()
-        with self.lost_peers_as_user_error():
+        with self.meeting():
             dist.all_reduce(total, operation, group=self.group)
         return total
 
@@ -130,7 +143,7 @@ class World:
         if self.size == 1:
             return [value]
         found: list[Any] = [None] * self.size
-        with self.lost_peers_as_user_error():
+        with self.meeting():
             dist.all_gather_object(found, value, group=self.group)
         return found
 
@@ -139,7 +152,7 @@ class World:
         if self.size == 1:
             return [value]
         found: list[Any] | None = [None] * self.size if self.is_main else None
-        with self.lost_peers_as_user_error():
+        with self.meeting():
             dist.gather_object(value, found, dst=0, group=self.group)
         return found or []
 
@@ -153,20 +166,48 @@ class World:
                 answer[0] = function()
             except UserError as error:
                 answer[1] = error
-        with self.lost_peers_as_user_error():
+        with self.meeting():
             dist.broadcast_object_list(answer, src=0, group=self.group)
         if answer[1] is not None:
             raise answer[1]
         return answer[0]  # type: ignore[no-any-return]
 
+    # Waiting
+
     @contextlib.contextmanager
-    def lost_peers_as_user_error(self) -> Iterator[None]:
-        """Turn a failed collective operation into a `UserError`: another rank has ended."""
+    def meeting(self) -> Iterator[None]:
+        """Note that this rank waits for the others in the block, and turn a failure into a `UserError`."""
+        self.meetings, self.waits_since = self.meetings + 1, time.monotonic()
         try:
             yield
         except RuntimeError as error:
-            what, where = "another process of this run has ended", f"process {self.rank} of {self.size}"
-            raise UserError(what, where, "the same command resumes from the last saved state") from error
+            is_late = "timed out" in str(error).lower()
+            what = f"has not answered for {self.minutes:g} minutes" if is_late else "has ended"
+            where = f"process {self.rank} of {self.size}"
+            hint = "the same command resumes from the last saved state"
+            raise UserError(f"another process of this run {what}", where, hint) from error
+        finally:
+            self.waits_since = 0.0
+
+    def name_late_ranks(self) -> None:
+        """Say, once for every meeting, for which ranks the others have been waiting for a minute; runs in a thread."""
+        posted = told = 0
+        with contextlib.suppress(RuntimeError):  # the others have ended
+            while not self.ended.wait(SLOW / 10):
+                number, since = self.meetings, self.waits_since
+                if not since or number == told:
+                    continue
+                self.store.add(f"meeting of {self.rank}", number - posted)
+                posted = number
+                if time.monotonic() - since < SLOW:
+                    continue
+                reached = [self.store.add(f"meeting of {rank}", 0) for rank in range(self.size)]
+                late, told = [str(rank) for rank, last in enumerate(reached) if last < number], number
+                if late and self.rank == next(rank for rank, last in enumerate(reached) if last >= number):
+                    logging.getLogger("pysimt_sac").critical(
+                        f"Waiting for process {', '.join(late)} of {self.size} for {SLOW:.0f} s: is it stopped, or "
+                        f"slow? The others give up after {self.minutes:g} minutes"
+                    )
 
 
 def check_single_process() -> None:

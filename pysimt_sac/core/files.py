@@ -7,10 +7,12 @@ import contextlib
 import errno
 import gzip
 import json
+import math
 import os
 import shlex
 import shutil
 import stat
+import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +22,8 @@ from pysimt_sac.core.errors import UserError
 
 BOM = "\ufeff"
 LONGEST_LINE = 1 << 26  # bytes: what is longer is no text, but would fill the memory, from a small .gz file too
+DEEPEST = 50  # levels of nested lists and tables
+PARSERS: dict[str, Callable[..., Any]] = {"JSON": json.loads, "TOML": tomllib.loads}
 Decode = Callable[[bytes, int, object, str], str]  # takes a line, its number, the subject of errors and the file's name
 
 
@@ -112,12 +116,37 @@ def stream_lines(path: Path, what: str = "text file", decode: Decode | None = No
         raise UserError(f"cannot be read: {why(error)}", path) from error
 
 
-def read_json(path: Path, what: str, hint: str, **options: Any) -> Any:
+def read_json(path: Path, what: str, hint: str = "", **options: Any) -> Any:
     """Return the content of a JSON file. what: a name for it in errors; options: those of `json.loads`."""
+    return parse("JSON", "\n".join(read_lines(path, what)), path, hint, **options)
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Return the content of a TOML file. what: a name for it in errors."""
+    return dict(parse("TOML", "\n".join(read_lines(path, what)), path))
+
+
+def parse(kind: str, text: str, where: object, hint: str = "", **options: Any) -> Any:
+    """Return what JSON or TOML says; refuse also what none of our files has. where: the subject of errors."""
     try:
-        return json.loads("\n".join(read_lines(path, what)), **options)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"is not JSON: {error}", path, hint) from error
+        value = PARSERS[kind](text, **options)
+        check_plain(value)
+    except (ValueError, RecursionError) as error:  # the errors of both parsers are ValueErrors
+        raise UserError(f"is not {kind}: {error}", where, hint) from error
+    return value
+
+
+def check_plain(value: Any, depth: int = 0) -> None:
+    """Refuse, by a ValueError, what breaks programs that use it: deep nesting, halves of characters, infinity."""
+    if depth > DEEPEST:
+        raise ValueError(f"nested more than {DEEPEST} levels deep")
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a finite number")
+    elif isinstance(value, dict | list | tuple):
+        for item in (*value.keys(), *value.values()) if isinstance(value, dict) else value:
+            check_plain(item, depth + 1)
 
 
 def decode_line(raw: bytes, number: int, where: object, name: str) -> str:

@@ -5,54 +5,23 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pysimt_sac.core.errors import UserError, did_you_mean
 
-
-def join_bpe(line: str) -> str:
-    """Undo subword-nmt's `@@ ` and WordPiece's ` ##`."""
-    return line.replace("@@ ", "").replace("@@", "").replace(" ##", "")
-
-
-def join_sentencepiece(line: str) -> str:
-    """Undo SentencePiece's `▁`."""
-    return line.replace(" ", "").replace("▁", " ").strip()
-
-
-def join_segments(line: str) -> str:
-    """Turn `<tag:morpheme>` units into words."""
-    return re.sub(r" *<.*?:(.*?)>", r"\1", line)
-
-
-def join_compounds(line: str) -> str:
-    """Undo the splitting of German compounds."""
-    for filler in (" @@ ", " @@", " @", "@ "):
-        line = line.replace(filler, "")
-    return line
-
-
-def join_hyphens(line: str) -> str:
-    """Undo the hyphen splitting of the Moses tokeniser: `foo @-@ bar` becomes `foo-bar`."""
-    return re.sub(r"\s*@-@\s*", "-", line)
-
-
-def join_characters(line: str) -> str:
-    """Join characters into words; `<s>` stands for the space."""
-    return line.replace(" ", "").replace("<s>", " ").strip()
-
-
-def drop_tags(line: str) -> str:
-    """Remove two-letter tags such as `<de>`."""
-    return re.sub(r"<[a-zA-Z][a-zA-Z]>", "", line)
-
-
 FILTERS: dict[str, Callable[[str], str]] = {
-    "de-bpe": join_bpe,
-    "de-spm": join_sentencepiece,
-    "de-segment": join_segments,
-    "de-compound": join_compounds,
-    "de-hyphen": join_hyphens,
-    "c2w": join_characters,
+    # What marks a piece that the next one continues (subword-nmt) or that continues the last one (WordPiece).
+    "de-bpe": lambda line: line.replace("@@ ", "").replace("@@", "").replace(" ##", ""),
+    # SentencePiece's `▁`, which begins a word.
+    "de-spm": lambda line: line.replace(" ", "").replace("▁", " ").strip(),
+    # `<tag:morpheme>` units.
+    "de-segment": lambda line: re.sub(r" *<.*?:(.*?)>", r"\1", line),
+    # Split German compounds.
+    "de-compound": lambda line: line.replace(" @@ ", "").replace(" @@", "").replace(" @", "").replace("@ ", ""),
+    # The Moses tokeniser's split hyphens: `foo @-@ bar`.
+    "de-hyphen": lambda line: re.sub(r"\s*@-@\s*", "-", line),
+    # Characters; `<s>` stands for the space.
+    "c2w": lambda line: line.replace(" ", "").replace("<s>", " ").strip(),
     "lower": str.lower,
     "upper": str.upper,
-    "de-tag": drop_tags,
+    # Two-letter tags such as `<de>`.
+    "de-tag": lambda line: re.sub(r"<[a-zA-Z][a-zA-Z]>", "", line),
 }
 
 

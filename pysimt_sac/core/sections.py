@@ -111,7 +111,9 @@ class ModelOptions:
     sampler_type: str = option("bucket", "batches of equal or of similar length", choices=("bucket", "approximate"))
     short_list: int = option(0, "keep only this many words of each vocabulary; 0: all", minimum=0)
     translator_type: str = option("gs", "search in validation: greedy, beam or wait-k", choices=("gs", "bs", "wk"))
-    translator_args: dict[str, Any] | None = option(None, "more arguments of it: `k` of wait-k", pysimt_only=True)
+    translator_args: dict[str, Any] | None = option(
+        None, "`{'k': 3}` makes a wait-k model: its first word follows 3 of the source"
+    )
     plugin_modules: tuple[str, ...] = option((), "Python files that register models, metrics or rewards of your own")
     aux_dim: int | None = option(None, "image features", pysimt_only=True)
     aux_dropout: float = option(0.0, "image features", pysimt_only=True)
@@ -164,6 +166,10 @@ class RecipeOptions:
         "by hand, the output layer and losses stay float32",
         choices=("float32", "bfloat16"),
     )
+    wandb_project: str = option(
+        "", "Weights & Biases project for the curves, beside the log; none: not used (pip install 'pysimt_sac[wandb]')",
+        resume=True,
+    )  # fmt: skip
     batch_tokens: int = option(
         0,
         "training batches of at most so many target words, `<eos>` and padding counted, instead of `batch_size` "

@@ -3,14 +3,13 @@
 All checks raise a TypeError or ValueError, which the reader of the file turns into a `UserError`.
 """
 
-import dataclasses
 from collections.abc import Iterable
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import torch
 from torch import Tensor
 
-LARGEST = 2**63
+from pysimt_sac.core.records import has_type
 
 
 def is_plain_tensor(value: Any) -> bool:
@@ -26,29 +25,6 @@ def is_plain_tensor(value: Any) -> bool:
 def first_not_finite(named: Iterable[tuple[str, Tensor]]) -> str:
     """Return the name of the first tensor with a value that is not a finite number, or an empty string."""
     return next((name for name, tensor in named if not bool(tensor.isfinite().all())), "")
-
-
-def has_type(value: Any, declared: Any) -> bool:
-    """Return whether a saved value has a declared type; a dataclass is saved as a dictionary of its fields."""
-    origin, inside = get_origin(declared), get_args(declared)
-    if origin is list:
-        return isinstance(value, list) and all(has_type(item, inside[0]) for item in value)
-    if origin is dict:
-        return isinstance(value, dict) and all(
-            has_type(key, inside[0]) and has_type(item, inside[1]) for key, item in value.items()
-        )
-    if dataclasses.is_dataclass(declared):
-        hints = get_type_hints(declared)
-        return isinstance(value, dict) and all(
-            name in hints and has_type(item, hints[name]) for name, item in value.items()
-        )
-    if declared is Tensor:
-        return is_plain_tensor(value)
-    if declared is Any:
-        return True
-    if type(value) is int and declared in (int, float):
-        return abs(value) < LARGEST
-    return type(value) is declared
 
 
 def check_like(value: Any, example: Any, name: str) -> None:

@@ -51,10 +51,6 @@ class Steps:
         padded = values_N.new_zeros(self.shape[0] * self.shape[1])
         return padded.index_copy(0, self.positions_N, values_N).view(self.shape)
 
-    def following(self, values_N: Tensor) -> Tensor:
-        """Return, for every step, the value of its sentence's next step; zero for the last."""
-        return torch.cat((values_N, values_N.new_zeros(1))).index_select(0, self.next_N)
-
     def rows_of(self, positions_M: Tensor) -> Tensor:
         """Return the indices in the flat order of positions in a flattened (T, B) array."""
         return torch.searchsorted(self.positions_N, positions_M)

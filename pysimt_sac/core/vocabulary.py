@@ -18,6 +18,8 @@ BUILD_HINT = "build it with: pysimt build-vocab FILE -o FOLDER"
 class Vocabulary:
     """A two-way mapping: `vocab['word']` is an index and `vocab[index]` a word, as in pysimt."""
 
+    reads_plain_text = False  # whether sentences need no preparation, because it splits words into pieces itself
+
     def __init__(self, tokens: Sequence[str], counts: Sequence[int], name: str = "") -> None:
         self.tokens = list(tokens)
         self.counts = dict(zip(tokens, counts, strict=True))
@@ -76,10 +78,6 @@ class Vocabulary:
                 break
             words.append(self.tokens[number])
         return " ".join(words)
-
-    def list_of_idxs_to_sents(self, sentences: Iterable[Iterable[int]]) -> list[str]:
-        """Return the words of several sentences."""
-        return [self.idxs_to_sent(sentence) for sentence in sentences]
 
     def state(self) -> dict[str, list[Any]]:
         """Return the whole vocabulary, so that a checkpoint can be used without vocabulary files."""

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from pysimt_sac import __version__
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, read_lines
+from pysimt_sac.core.records import read_record
 from pysimt_sac.corpora.vocabulary_builder import count_words
 from pysimt_sac.text.preparation import KEY, RECORD_NAME, SidePreparation, plain_side
 
@@ -74,8 +76,8 @@ def require_own_folder(folder: Path, corpus: str) -> None:
     if not path.is_file():
         return
     try:
-        other = json.loads(path.read_text(encoding="utf-8")).get("corpus")
-    except (OSError, ValueError, AttributeError):
+        other = read_record(dict[str, Any], path, "record of a corpus").get("corpus")
+    except UserError:
         other = "something else"
     if other != corpus:
         raise UserError(f"contains another corpus ({other})", folder, "choose another --out")

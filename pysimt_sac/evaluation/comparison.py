@@ -4,12 +4,10 @@ The columns are MultEval's (Clark et al. 2011):
 - average: the mean of the runs' scores;
 - s_sel: the bootstrap standard deviation over test sentences, averaged over the runs;
 - s_test: the standard deviation of the runs' scores (MultEval prints it as s_opt);
-- p: two-sided, by stratified approximate randomisation; `significance` explains how it differs from MultEval's.
-The intervals are 95% percentile intervals over bootstrap samples of the test set, the same samples for all systems.
-
-p and the intervals reflect the choice of test sentences, given these runs. When runs differ a lot, a small p does not
-distinguish a better system from a lucky seed. `runs_won`, the number of run pairs in which the system beats the
-baseline, does.
+- p: two-sided, by stratified approximate randomisation over test sentences (`significance`).
+The intervals over sentences are 95% percentile intervals over bootstrap samples of the test set, the same samples for
+all systems. They and p say whether these runs differ. Whether the method helps is for the interval over seeds to say
+(`seeds`), which needs as many runs of the system as of the baseline, paired in their order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,17 +19,21 @@ import numpy as np
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.metrics import CorpusMetric, FloatArray, Formula
 from pysimt_sac.evaluation.scores import by_metric, choose_metrics, collect_statistics
+from pysimt_sac.evaluation.seeds import OverSeeds, over_seeds
 from pysimt_sac.evaluation.significance import SIGNIFICANT, Resampling, bootstrap_scores, randomisation_p
 from pysimt_sac.evaluation.tables import Table, best_cells
 from pysimt_sac.evaluation.texts import check_lengths, without_unknown
 
 CONFIDENCE = 95.0
 COMPARISON_HEADER = (
-    "metric", "system", "runs", "average", "s_sel", "s_test", "95% interval", "diff.", "95% of diff.", "p", "won",
+    "metric", "system", "runs", "average", "s_sel", "s_test", "95% interval", "diff.", "95%, sentences",
+    "p, sentences", "95%, seeds", "better",
 )  # fmt: skip
 COMPARISON_COLUMNS = (
     "s_sel: bootstrap standard deviation over test sentences; s_test: standard deviation over runs; diff.: system "
-    "minus baseline; p: two-sided, by stratified approximate randomisation; won: pairs of runs that the system wins"
+    "minus baseline; over sentences, whether these runs differ: 95% by the bootstrap, p two-sided by stratified "
+    "approximate randomisation; over seeds, whether the method helps: 95% by t, run N paired with the baseline's run "
+    "N; better: seeds with which the system is better"
 )
 LENGTH_UNIT = ", % of reference"
 
@@ -54,13 +56,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """System minus baseline, even where lower is better."""
+    """System minus baseline, even where lower is better; `interval` and `p` are over sentences."""
 
     difference: float
     interval: Interval
     p: float
-    runs_won: int
-    run_pairs: int
+    seeds: OverSeeds | None
     identical: bool  # same hypotheses as the baseline: nothing to test
 
 
@@ -170,13 +171,28 @@ def compare_statistics(
 
     parts = []
     for number, metric in enumerate(metrics):
-        run_scores = [RunScores(scores[group, number], resampled[:, group, number]) for group in groups]
-        first = run_scores[0]
-        rows = [summarise(systems[0].name, first, None)]
-        for system, own, p in zip(systems[1:], run_scores[1:], p_values, strict=True):
-            same = identical(systems[0], system)
-            found = difference_from(first, own, float(p[number]), metric.higher_is_better, same)
-            rows.append(summarise(system.name, own, found))
+        rows: list[SystemScore] = []
+        run_scores = [scores[group, number] for group in groups]
+        samples = [resampled[:, group, number] for group in groups]
+        for place, (system, own, drawn) in enumerate(zip(systems, run_scores, samples, strict=True)):
+            against = AgainstBaseline(
+                difference=float(own.mean() - run_scores[0].mean()),
+                interval=interval_of(drawn.mean(axis=1) - samples[0].mean(axis=1)),
+                p=float(p_values[place - 1][number]) if place else 1.0,
+                seeds=over_seeds(own.tolist(), run_scores[0].tolist(), metric.higher_is_better),
+                identical=identical(systems[0], system),
+            )
+            rows.append(
+                SystemScore(
+                    system=system.name,
+                    runs=tuple(map(float, own)),
+                    average=float(own.mean()),
+                    s_sel=float(drawn.std(axis=0, ddof=1).mean()),
+                    s_test=float(own.std(ddof=1)) if len(own) > 1 else None,
+                    interval=interval_of(drawn.mean(axis=1)),
+                    against_baseline=against if place else None,
+                )
+            )
         parts.append(MetricComparison(metric.name, metric.signature, metric.higher_is_better, tuple(rows)))
     return tuple(parts)
 
@@ -184,14 +200,6 @@ def compare_statistics(
 def identical(baseline: System, system: System) -> bool:
     """Return whether a system has the baseline's hypotheses, in any order of runs."""
     return sorted(baseline.runs) == sorted(system.runs) or len({*baseline.runs, *system.runs}) == 1
-
-
-@dataclass(frozen=True)
-class RunScores:
-    """Scores of a system's runs, on the test set and on its bootstrap samples (samples, runs)."""
-
-    scores: FloatArray
-    resampled: FloatArray
 
 
 def consecutive(sizes: Iterable[int]) -> list[slice]:
@@ -204,34 +212,6 @@ def interval_of(samples: FloatArray) -> Interval:
     """Compute the percentile interval of bootstrap samples."""
     low, high = np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
     return Interval(float(low), float(high))
-
-
-def summarise(name: str, own: RunScores, against_baseline: AgainstBaseline | None) -> SystemScore:
-    """Compute the average and standard deviations of a system's scores."""
-    return SystemScore(
-        system=name,
-        runs=tuple(map(float, own.scores)),
-        average=float(own.scores.mean()),
-        s_sel=float(own.resampled.std(axis=0, ddof=1).mean()),
-        s_test=float(own.scores.std(ddof=1)) if len(own.scores) > 1 else None,
-        interval=interval_of(own.resampled.mean(axis=1)),
-        against_baseline=against_baseline,
-    )
-
-
-def difference_from(
-    baseline: RunScores, own: RunScores, p: float, higher_is_better: bool, same: bool
-) -> AgainstBaseline:
-    """Compute the difference from the baseline, its interval, and the number of run pairs won."""
-    pairs = own.scores[:, None] - baseline.scores[None, :]
-    return AgainstBaseline(
-        difference=float(pairs.mean()),
-        interval=interval_of(own.resampled.mean(axis=1) - baseline.resampled.mean(axis=1)),
-        p=p,
-        runs_won=int((pairs > 0).sum() if higher_is_better else (pairs < 0).sum()),
-        run_pairs=pairs.size,
-        identical=same,
-    )
 
 
 def p_cell(p: float) -> str:
@@ -252,12 +232,12 @@ def comparison_table(comparison: Comparison) -> Table:
     resampling = comparison.resampling
     left_out = f" ({comparison.left_out} left out for <unk>)" if comparison.left_out else ""
     notes = [
-        f"{resampling.shuffles} shuffles ({resampling.shuffling}), {resampling.bootstrap} bootstrap samples, "
-        f"seed {resampling.seed}; * p <= {SIGNIFICANT}",
+        f"{resampling.shuffles} shuffles, {resampling.bootstrap} bootstrap samples, seed {resampling.seed}; "
+        f"* p <= {SIGNIFICANT}",
         *(f"{part.metric}: {part.signature}" for part in comparison.metrics),
     ]
     if any(len(system.runs) == 1 for system in comparison.metrics[0].systems):
-        notes.append("Systems with one run: these results do not show how much the score depends on the seed.")
+        notes.append("Systems with one run: the results do not show whether another seed would give the same.")
     return Table(
         title=f"{comparison.test_set}: {comparison.sentences} sentences{left_out}",
         header=COMPARISON_HEADER,
@@ -275,7 +255,8 @@ def system_row(part: MetricComparison, number: int) -> tuple[str, ...]:
     found = system.against_baseline
     arrow = LENGTH_UNIT if part.metric == "length" else " ↑" if part.higher_is_better else " ↓"
     difference, p = difference_cells(part, number)
-    has_winner = found and not found.identical and part.metric != "length"  # neither longer nor shorter is better
+    tested = found if found and not found.identical else None
+    seeds = tested.seeds if tested else None
     return (
         part.metric + arrow if number == 0 else "",
         system.system,
@@ -285,9 +266,10 @@ def system_row(part: MetricComparison, number: int) -> tuple[str, ...]:
         "-" if system.s_test is None else f"{system.s_test:.2f}",
         f"{system.interval.low:.2f}..{system.interval.high:.2f}",
         difference,
-        f"{found.interval.low:+.2f}..{found.interval.high:+.2f}" if found and not found.identical else "-",
+        f"{tested.interval.low:+.2f}..{tested.interval.high:+.2f}" if tested else "-",
         p,
-        f"{found.runs_won}/{found.run_pairs}" if found and has_winner else "-",
+        seeds.interval if seeds else "-",
+        seeds.wins if seeds and part.metric != "length" else "-",  # neither longer nor shorter is better
     )
 
 

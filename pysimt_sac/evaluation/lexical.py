@@ -256,7 +256,7 @@ def accuracy_table(comparison: LexicalComparison) -> Table:
                 )
             )
     resampling = comparison.resampling
-    shuffles = f"{resampling.shuffles} shuffles ({resampling.shuffling})"
+    shuffles = f"{resampling.shuffles} shuffles"
     return Table(
         header=ACCURACY_HEADER,
         rows=tuple(rows),

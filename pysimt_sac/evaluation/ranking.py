@@ -16,9 +16,11 @@ from pathlib import Path
 from statistics import fmean
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import BOM, atomic_write, read_lines, require_file
+from pysimt_sac.core.files import BOM, atomic_write, require_file
+from pysimt_sac.core.records import read_record
 
 FREQUENCIES = {"rare": (1, 1), "other": (10, 100)}  # lowest and highest training frequency of a group's words
+KEY_HINT = "pysimt-sac rank sample writes it"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # a spreadsheet evaluates cells that begin like this
 
@@ -32,6 +34,14 @@ class SheetRow:
     line: int
     word: str
     order: list[str]
+
+
+@dataclass(frozen=True)
+class SheetKey:
+    """The content of a key."""
+
+    systems: list[str]
+    items: list[SheetRow]
 
 
 @dataclass(frozen=True)
@@ -89,16 +99,15 @@ def write_sheet(
             safe = [f"'{text}" if text.startswith(FORMULA_STARTS) else text for text in texts]
             writer.writerow([row.item, *safe, *[""] * len(outputs)])
     with atomic_write(key) as stream:
-        json.dump({"systems": list(outputs), "items": list(map(asdict, rows))}, stream, ensure_ascii=False, indent=1)
+        json.dump(asdict(SheetKey(list(outputs), list(rows))), stream, ensure_ascii=False, indent=1)
 
 
 def read_judgements(paths: Sequence[Path], key: Path) -> tuple[list[Judgement], list[str]]:
     """Read filled sheets, with commas, semicolons or tabs; also return the systems. Rows without ranks are left out."""
-    try:
-        content = json.loads("\n".join(read_lines(key, "key")))
-        rows, systems = {row["item"]: SheetRow(**row) for row in content["items"]}, content["systems"]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise UserError("is not the key of a ranking", key, "pysimt-sac rank sample writes it") from error
+    content = read_record(SheetKey, key, "key of a ranking", KEY_HINT)
+    rows, systems = {row.item: row for row in content.items}, content.systems
+    if not systems or any(sorted(row.order) != sorted(systems) for row in content.items):
+        raise UserError("has rows that do not order its systems", key, KEY_HINT)
     judgements = []
     for path in paths:
         text = require_file(path, "sheet").read_bytes().decode("utf-8-sig", errors="replace")  # we only read ASCII

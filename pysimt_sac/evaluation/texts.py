@@ -13,6 +13,7 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import read_lines
 
 UNKNOWN = "<unk>"
+FEW_LINES, HARDLY_MORE = 20, 1.15  # of the words shared with other lines; translations share far more with their own
 TRANSLATED_NAME = re.compile(r"\.(gs|beam\d+)(\.raw)?$")  # file names written by `pysimt translate`
 
 
@@ -75,7 +76,23 @@ def check_pair(reference: NamedText, hypothesis: NamedText) -> list[str]:
     elif has_unknown(reference) and not has_unknown(hypothesis):
         hint = f"are {reference.name} and {hypothesis.name} swapped?"
         warnings.append(f"the reference has {UNKNOWN}, the hypothesis has none; {hint}")
+    if is_of_another_text(reference.lines, hypothesis.lines):
+        what = f"is no closer to the lines of {reference.name} than to their neighbours"
+        warnings.append(f"{hypothesis.name}: {what}; is it a translation of another test set?")
     return warnings
+
+
+def is_of_another_text(references: Sequence[str], lines: Sequence[str]) -> bool:
+    """Return whether lines share hardly more words with their own references than with those of other lines."""
+    if len(lines) < FEW_LINES:
+        return False
+    half = len(lines) // 2
+
+    def shared(texts: Sequence[str]) -> int:
+        """Count the words that lines share with texts."""
+        return sum(len(set(line.split()) & set(text.split())) for line, text in zip(lines, texts, strict=True))
+
+    return shared(references) < HARDLY_MORE * shared([*references[half:], *references[:half]])
 
 
 def check_texts(reference: NamedText, hypotheses: Iterable[NamedText]) -> list[str]:

@@ -15,6 +15,8 @@ from pysimt_sac.core.version import full_version
 
 CHOICES = ("auto", "embedded", "pysimt")
 VARIABLE = "PYSIMT_SAC_HOST"
+HUGGING_FACE = "HuggingFaceNMT"  # any model of transformers, in `hosts.huggingface`
+NETWORKS = ("SimultaneousNMT", "SimultaneousWaitKNMT", HUGGING_FACE)  # the engine's, the first two by pysimt's names
 TESTED = "1.0.0"  # the version of pysimt that the adapter is tested with
 
 
@@ -59,8 +61,29 @@ def describe() -> str:
 def network_of(train: dict[str, Any], model: dict[str, Any]) -> str:
     """Return pysimt's name of the network that a configuration trains; an algorithm's network shows in its keys."""
     name = str(train.get("model_type", ""))
+    if model.get("hf_model"):
+        return HUGGING_FACE
     if name.startswith(("Simultaneous", "Encoder")):  # all of pysimt's models, and none of ours
         return name
     translator_args = model.get("translator_args")
     waits = model.get("translator_type") == "wk" or (isinstance(translator_args, dict) and "k" in translator_args)
     return f"Simultaneous{'TF' if 'model_dim' in model else ''}{'WaitK' if waits else ''}NMT"
+
+
+def check_reads_alike(stored: dict[str, Any], wait: int | None, path: object) -> None:
+    """Refuse the options of a wait-k actor for a configuration that reads whole sources."""
+    if wait is None and "WaitK" in network_of(stored["train"], stored["model"]):
+        hint = "set [model] translator_args: {'k': ...} as in its own configuration"
+        raise UserError("is a wait-k model, but this configuration reads the whole source", path, hint)
+
+
+def wait_of(train: dict[str, Any], model: dict[str, Any], where: object) -> int | None:
+    """Return the k of a wait-k network; None for others."""
+    if "WaitK" not in network_of(train, model):
+        return None
+    k = (model.get("translator_args") or {}).get("k")
+    if not isinstance(k, int | float) or k < 1 or k != int(k):
+        raise UserError(
+            "a wait-k model needs its k, a number of words", f"{where} [model]", "translator_args: {'k': 3}"
+        )
+    return int(k)

@@ -1,20 +1,25 @@
 """The common base of both hosts' actors: networks, vocabularies and training mode."""
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
+from pysimt_sac.core.actor import Encoded
 from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.errors import UserError
 
 LoadBatches = Callable[[str, int], Sequence[Any]]  # (split, batch size) -> its batches, in order
 
 
 class NetworkActor:
     """Encoders and decoder as one module, `networks`, with the entries `encoders` and `dec`."""
+
+    piece_filters: Sequence[str] = ()
 
     def __init__(
         self,
@@ -27,6 +32,12 @@ class NetworkActor:
     ) -> None:
         self.networks, self.source, self.target, self.tokens = networks, source, target, tokens
         self.load_batches, self.source_tokens = load_batches, source_tokens
+
+    def with_networks(self, networks: nn.ModuleDict) -> Self:
+        """Return the same actor with other weights."""
+        other = copy.copy(self)
+        other.networks = networks
+        return other
 
     @property
     def device(self) -> torch.device:
@@ -51,6 +62,11 @@ class NetworkActor:
     def embed(self, words: Tensor) -> Tensor:
         """Embed target words."""
         return self.decoder.get_emb(words)  # type: ignore[no-any-return]
+
+    def attended(self, encoded: Encoded, tokens_TB: Tensor) -> Tensor:
+        """Refuse: which source word a step attends to is known of the engine's decoder only."""
+        what = "needs to know what a step attends to, which only the engine's decoder tells"
+        raise UserError(what, "[model] rarity_weight", "set it to 0")
 
     def validation_batches(self, n_sentences: int, batch_size: int = 32) -> Iterator[Batch]:
         """Yield about `n_sentences` sentence pairs, spread evenly over the validation set."""

@@ -2,6 +2,7 @@
 
 from pysimt_sac.models.actor_critic import ERAC, ActorCritic
 from pysimt_sac.models.branched_sac import BranchedSAC
+from pysimt_sac.models.grpo import GRPO
 from pysimt_sac.models.mixer import MIXER
 from pysimt_sac.models.mle import MLE
 from pysimt_sac.models.mrt import MRT
@@ -10,4 +11,4 @@ from pysimt_sac.models.sac import SAC
 from pysimt_sac.models.sac_unsup import SACUnsup
 from pysimt_sac.models.vine import Vine
 
-__all__ = ["ERAC", "MIXER", "MLE", "MRT", "REINFORCE", "SAC", "ActorCritic", "BranchedSAC", "SACUnsup", "Vine"]
+__all__ = ["ERAC", "GRPO", "MIXER", "MLE", "MRT", "REINFORCE", "SAC", "ActorCritic", "BranchedSAC", "SACUnsup", "Vine"]

@@ -5,8 +5,9 @@ returns of the continuations are Q, without any critic, and they teach the criti
 Q(s,a) = r(s,a) + w f(s,a): the reward r of a word is computed, the critics predict the future f, and w is how far they
 can be trusted, fitted on sentences that they do not learn from.
 
-It is not Soft Actor-Critic (`models/sac.py`) unless the path is sampled and `lambda_return` is below 1: by default
-critics learn Monte Carlo returns on a greedy path. `models/vine.py` is the same without critics.
+With a sampled path, `lambda_return` below 1 and a larger buffer, it is Soft Actor-Critic (`models/sac.py`) with
+branches as further experience: `experiments/sac_bleu.conf`. By default critics learn Monte Carlo returns on a greedy
+path. `models/vine.py` is the same without critics.
 """
 
 import dataclasses
@@ -50,6 +51,7 @@ class BranchedSAC(Algorithm):
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, BranchOptions, BranchedSACOptions)
     beside_actor = "critics"
     defaults = {  # noqa: RUF012 - never changed
+        "actor_warmup": 50,
         "lambda_rl": 2.0,
         "lambda_mle": 1.0,
         "reward_unit": "word",
@@ -65,7 +67,6 @@ class BranchedSAC(Algorithm):
         if self.critic_options.gamma < 1:
             raise UserError("the returns of branches are not discounted", f"{setup.where} gamma", "set gamma: 1.0")
         self.collector: Collector = Collector(setup)
-        self.collector.rewarder.check_no_learners()
         self.replay: ReplayBuffer = ReplayBuffer(self.options.buffer_size, setup.seed)
         self.critics = CriticEnsemble.build(setup, self.critic_options, n_critics=2)
         has_branches = self.branch_options.branch_states > 0

@@ -1,5 +1,7 @@
 """`REINFORCENMT`: the policy gradient on whole hypotheses (Williams 1992), with a choice of baselines.
 
+With the default baseline it is RLOO (REINFORCE leave-one-out, Kool et al. 2019; Ahmadian et al. 2024).
+
 Every update samples `n_samples` hypotheses for each source and raises the probability of those whose return exceeds the
 baseline. None of the baselines biases the gradient, since none depends on the sample it is subtracted from:
 
@@ -103,6 +105,6 @@ class REINFORCE(Algorithm):
 
     def greedy_returns(self, batch: Batch) -> Tensor:
         """Decode the batch greedily and return the returns of the hypotheses."""
-        encoded, rollout = self.collector.roll_out(self.actor, batch, generator=None)
+        _, rollout = self.collector.roll_out(self.actor, batch, generator=None)
         generator = self.collector.generator
-        return self.collector.score(self.actor, batch, encoded, rollout, generator=generator).returns_B
+        return self.collector.score(self.actor, batch, rollout, generator=generator).returns_B

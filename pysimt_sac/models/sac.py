@@ -10,6 +10,7 @@ Q(s,a) = r(s,a) + f(s,a): the reward of a word can be computed, so the critics l
 """
 
 import dataclasses
+from typing import Any, ClassVar
 
 import torch
 
@@ -21,8 +22,8 @@ from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, critic_metrics
-from pysimt_sac.rl.diagnostics import GateOptions, gate_lines
 from pysimt_sac.rl.estimators import Temperature
+from pysimt_sac.rl.gate import GateOptions, gate_lines
 from pysimt_sac.rl.policy import known_rewards, policy_at_steps
 from pysimt_sac.rl.replay import ReplayBuffer
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
@@ -45,6 +46,18 @@ class SAC(Algorithm):
 
     option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, GateOptions, SACOptions)
     beside_actor = "critics"
+    defaults: ClassVar[dict[str, Any]] = {
+        "actor_warmup": 50,
+        "lambda_mle": 1.0,
+        "reward_unit": "word",
+        "known_reward": True,
+        "lambda_return": 0.9,
+        "support_size": 4,
+        "support_min_probability": 0.02,
+        "tau": 0.01,
+        "critic_lr": 0.001,
+        "critic_pretrain_updates": 200,
+    }
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -70,7 +83,6 @@ class SAC(Algorithm):
         with torch.no_grad(), actor.training_mode(dropout=False):
             encoded = actor.encode(experience.batch)
             policy = policy_at_steps(actor, encoded, experience, *options.support)
-        experience = self.collector.rescore(actor, encoded, experience)  # by rewards that learn, with gradient
         steps, support = experience.steps, policy.support
         known_N, known_NA = known_rewards(self.collector, actor, experience, policy, options.known_reward)
 
@@ -107,4 +119,4 @@ class SAC(Algorithm):
 
     def before_actor_learns(self) -> list[str]:
         """Test the critics before the actor learns from them."""
-        return gate_lines(self.setup, self.collector, self.critics, float(self.temperature.alpha))
+        return gate_lines(self.setup, self.critics, float(self.temperature.alpha))

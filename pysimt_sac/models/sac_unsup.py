@@ -1,15 +1,20 @@
 """`SACUnsupNMT`: Soft Actor-Critic with the unsupervised reward (the paper's SAC unsuper). There is no critic.
 
-Every sampled word gets a random label, which is stored with it in the replay buffer. A discriminator learns to predict
-the labels (`rewards.discriminator`); its confidence is the reward, so rare choices earn more. Q is an oracle:
+Every update draws `unsup_samples` samples of each source; the actor learns on the first of them. Q is an oracle over
+the actor's likely words, the word taken and the reference's:
 
-- `oracle: gold`: over the actor's likely words, the taken word and the reference word,
-  Q(s_t,a) = 1[a = ref_t] 1[y_{t-1} = ref_{t-1}] + beta u(x,a), u = log K - H(q(.|x,a)).
-- `oracle: return`: REINFORCE on the label rewards: - (G_t - b_t) log pi(a_t), with G_t the discounted return and b_t
-  the mean return of the other sentences at the same step.
+    Q(s_t,a) = 1[a = ref_t] 1[y_{t-1} = ref_{t-1}] + beta u(x,a).
+
+The bonus u is high for words that are rare among the samples of a source (`rewards.count_bonus` says why):
+
+- `network`: random labels of the sampled words are learned by a discriminator, and u = log K - H(q(.|x,a));
+- `counts`: u = g(n), what one more draw of a word drawn n times would earn on average;
+- `policy`: u = U_M(pi(a|s)), the mean of g over samples that are not drawn;
+- `frequency`: a control, the logarithm of the word's rank in the vocabulary, blind to source and policy.
 """
 
 import dataclasses
+import math
 from typing import Any, ClassVar
 
 import torch
@@ -20,12 +25,20 @@ from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import option
 from pysimt_sac.core.policy import Support, entropy
-from pysimt_sac.core.steps import Steps
 from pysimt_sac.rewards import REWARD_OPTIONS
+from pysimt_sac.rewards.count_bonus import BonusOptions, PermuteOptions, count_bonuses, expected_bonus, permute_within
+from pysimt_sac.rewards.discriminator import (
+    DiscriminatorOptions,
+    LabelledDraws,
+    certainty,
+    fit_discriminator,
+    label_metrics,
+)
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
-from pysimt_sac.rl.collector import Collector, reward_inputs
-from pysimt_sac.rl.replay import Experience, ReplayBuffer
+from pysimt_sac.rl.collector import Collector, mean_state
+from pysimt_sac.rl.policy import PolicyAtSteps
+from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
@@ -33,108 +46,94 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 class SACUnsupOptions:
     """The `[model]` keys specific to unsupervised Soft Actor-Critic."""
 
-    oracle: str = option(
-        "gold", "Q: the reference's word and rare choices, or the labels' rewards", choices=("gold", "return")
+    bonus: str = option(
+        "network",
+        "what makes a word rare: labels that a network has learned, counts in the samples, its probability, or, as a "
+        "control, its rank in the vocabulary",
+        choices=("network", "counts", "policy", "frequency"),
     )
-    oracle_beta: float = option(0.3, "`gold`: weight of rare choices", minimum=0)
-    oracle_min_probability: float = option(
-        0.02, "`gold`: least probability of the words in the support", above=0, below=1
-    )
-    oracle_gamma: float = option(0.99, "`return`: discount factor", minimum=0, maximum=1)
+    oracle_beta: float = option(0.3, "weight of the bonus in Q", minimum=0)
+    oracle_min_probability: float = option(0.02, "least probability of the words in the support", above=0, below=1)
     alpha: float = option(0.01, "temperature: weight of the entropy", minimum=0)
-    buffer_size: int = option(1000, "batches in the replay buffer", minimum=1)
-    discriminator_warmup: int = option(0, "updates in which the discriminator learns before the actor does", minimum=0)
 
 
 @algorithm("SACUnsupNMT")
 class SACUnsup(Algorithm):
-    """Soft Actor-Critic with an oracle for Q and a discriminator for the reward."""
+    """Soft Actor-Critic with an oracle for Q."""
 
-    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, SACUnsupOptions)
-    beside_actor = "discriminator"
-    defaults: ClassVar[dict[str, Any]] = {"reward": "unsup", "reward_scale": 1.0}
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, DiscriminatorOptions, PermuteOptions, SACUnsupOptions)
+    defaults: ClassVar[dict[str, Any]] = {"reward": "unsup"}
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.options = setup.read(SACUnsupOptions)
+        self.options, self.bonus_options = setup.read(SACUnsupOptions), setup.read(BonusOptions)
+        self.permute = setup.read(PermuteOptions).permute_bonus
+        self.discriminator_options = setup.read(DiscriminatorOptions)
         self.collector: Collector = Collector(setup)
-        if "unsup" not in self.collector.rewarder.parts:
-            hint = "write `unsup`, or use SACNMT for other rewards"
-            raise UserError("lacks the part `unsup`", f"{setup.where} reward", hint)
-        if self.options.oracle == "gold":
-            self.check_rewards(setup)
-        self.discriminator = self.collector.rewarder.parts["unsup"]
-        self.replay: ReplayBuffer = ReplayBuffer(self.options.buffer_size, setup.seed)
-        self.updates_without_actor = self.options.discriminator_warmup
-        self.parts = {"collector": self.collector, "replay": self.replay}
-
-    def check_rewards(self, setup: Setup) -> None:
-        """Refuse reward mixtures and scales: the gold oracle's Q ignores both."""
-        rewarder, hint = self.collector.rewarder, "set oracle: return, or use SACNMT for mixtures"
-        for key, is_used in (("reward", rewarder.weights == {"unsup": 1.0}), ("reward_scale", rewarder.scale == 1)):
-            if not is_used:
-                raise UserError("has no effect with `oracle: gold`", f"{setup.where} {key}", hint)
+        if list(self.collector.rewarder.weights) != ["unsup"]:
+            hint = "write `unsup`; VineNMT and SACNMT take mixtures"
+            raise UserError("must be `unsup`: Q ignores any other", f"{setup.where} reward", hint)
+        self.parts = {"collector": self.collector}
 
     def update(self, batch: Batch, step: int) -> ActorLoss:
-        """Store a rollout; on replayed experience, update the discriminator and return the actor loss."""
-        actor, common = self.actor, self.common
-        experience = self.collector.collect(actor, batch, step)
-        self.replay.add(experience)
-        if self.options.oracle == "gold":  # the policy gradient needs samples of the current policy
-            experience = self.replay.sample().to(actor.device)
-        steps = experience.steps
-        pairs = experience.batch
+        """Sample, and return Eq. 10 with the oracle's Q, and the likelihood."""
+        actor, common, options = self.actor, self.common, self.options
         with actor.training_mode(dropout=False), torch.no_grad():
-            evaluated = actor.encode(pairs)
-        experience = self.collector.rescore(actor, evaluated, experience)
-        self.metrics["chance_accuracy"] = 1 / self.discriminator.n_labels
-        if step <= self.updates_without_actor:
-            return ActorLoss({}, len(steps))
+            encoded = actor.encode(batch)
+        self.collector.learn(actor, batch, encoded)
+        path = self.collector.samples.first(self.bonus_options.unsup_samples)
+        experience = self.collector.score(actor, batch, path, step, self.collector.generator, learning=True)
+        tokens_TB, steps = experience.tokens_TB, experience.steps
+        reference_N = steps.flatten(reference_words(experience))
+        taken_N = steps.flatten(tokens_TB[1:])
+
+        # The likely words, and the bonus of each, without dropout
+        with actor.training_mode(dropout=False), torch.no_grad():
+            least, words_N2 = options.oracle_min_probability, torch.stack((taken_N, reference_N), 1)
+            most = int(1 / least)  # no more words can be that likely
+            log_pi_NK, support = actor.policy(encoded, tokens_TB, steps, words_N2, most, least)
+            assert support is not None
+            policy = PolicyAtSteps(steps, taken_N, log_pi_NK, support)
+            bonus_NK = self.bonus(encoded, policy, support)
+            if self.permute:
+                generator = self.collector.generator
+                bonus_NK = permute_within(bonus_NK, support.valid_NK, steps.sentences_N, generator)
+        aligned_N = steps.flatten(aligned_steps(experience))
+        q_NK = oracle_q(support, reference_N, aligned_N, bonus_NK, options.oracle_beta)
+
         with actor.training_mode(common.gradient_dropout):
-            encoded = actor.encode(pairs)
-            if self.options.oracle == "gold":
-                reinforcement = self.oracle_loss(experience, evaluated, encoded, steps)
-            else:
-                n_words = int((pairs.lengths[actor.target] - 1).sum())
-                reinforcement = self.return_loss(experience, encoded, steps, n_words)
+            encoded = actor.encode(batch)
+            log_pi_NK = actor.policy_on(encoded, tokens_TB, steps.positions_N, support)
             nll = actor.nll(encoded, experience.reference_RB)
-        self.metrics["mle_loss"] = nll.detach()
+        self.metrics |= {**oracle_metrics(log_pi_NK, q_NK, support), "mle_loss": nll.detach()}
+        reinforcement = losses.actor_loss(log_pi_NK, q_NK.unsqueeze(0), options.alpha)
         return ActorLoss({"rl": common.lambda_rl * reinforcement, "mle": common.lambda_mle * nll}, len(steps))
 
-    def oracle_loss(self, experience: Experience, evaluated: Encoded, encoded: Encoded, steps: Steps) -> Tensor:
-        """Return Eq. 10 with the oracle's Q.
+    def bonus(self, encoded: Encoded, policy: PolicyAtSteps, support: Support) -> Tensor:
+        """Return u(x,a) (N, K) of the words of the support."""
+        sentences_N, tokens_NK = policy.steps.sentences_N, support.tokens_NK
+        n_labels, n_samples = self.bonus_options.n_labels, self.bonus_options.unsup_samples
+        if self.options.bonus == "policy":
+            return expected_bonus(policy.log_pi_NA.exp(), n_samples, n_labels)
+        n_words = len(self.actor.tokens)
+        if self.options.bonus == "frequency":  # a vocabulary is sorted by frequency
+            return math.log(n_labels) * (tokens_NK + 1).log() / math.log(n_words)
+        draws = self.label_samples(n_labels, n_samples, n_words)
+        if self.options.bonus == "counts":
+            self.metrics |= label_metrics(draws, draws.log_frequencies())
+            return count_bonuses(draws.numbers(sentences_N, tokens_NK), n_labels)
+        source_BC, embedding_PE = mean_state(encoded), self.actor.embed(draws.words_P)
+        network = fit_discriminator(draws, source_BC, embedding_PE, self.discriminator_options)
+        self.metrics |= label_metrics(draws, network(source_BC, draws.sources_P, embedding_PE))
+        sentences = sentences_N.repeat_interleave(tokens_NK.size(1))
+        log_q = network(source_BC, sentences, self.actor.embed(tokens_NK.flatten()))
+        return certainty(log_q).view_as(tokens_NK)
 
-        evaluated: the source encoded without dropout, for support and discriminator.
-        """
-        actor, tokens_TB = self.actor, experience.tokens_TB
-        reference_N = steps.flatten(reference_words(experience))
-        tokens_N2 = torch.stack((steps.flatten(tokens_TB[1:]), reference_N), 1)
-        with actor.training_mode(dropout=False), torch.no_grad():
-            least = self.options.oracle_min_probability
-            most = int(1 / least)  # at most this many words can be that likely
-            _, support = actor.policy(evaluated, tokens_TB, steps, tokens_N2, most, least)
-        assert support is not None
-        inputs = reward_inputs(actor, evaluated, experience.source_SB, tokens_TB, experience.z_TB)
-        embedding_NKE = actor.embed(support.tokens_NK).detach()
-        certainty_NK = self.discriminator.certainty_of(inputs, steps.sentences_N, support.tokens_NK, embedding_NKE)
-        aligned_N = steps.flatten(aligned_steps(experience))
-        q_NK = oracle_q(support, reference_N, aligned_N, certainty_NK, self.options.oracle_beta)
-        log_pi_NK = actor.policy_on(encoded, tokens_TB, steps.positions_N, support)
-        self.metrics |= oracle_metrics(log_pi_NK, q_NK, support)
-        return losses.actor_loss(log_pi_NK, q_NK.unsqueeze(0), self.options.alpha)
-
-    def return_loss(self, experience: Experience, encoded: Encoded, steps: Steps, n_words: int) -> Tensor:
-        """Return the REINFORCE loss on the label rewards, per word of the references."""
-        taken_N1 = steps.flatten(experience.tokens_TB[1:]).unsqueeze(1)
-        log_pi_NV = self.actor.policy_on(encoded, experience.tokens_TB, steps.positions_N, None)
-        rewards_N, entropy_N = steps.flatten(experience.rewards_TB), entropy(log_pi_NV)
-        discounted = entropy_N.detach(), steps, self.options.oracle_gamma, 0.0
-        returns_N = losses.lambda_returns(rewards_N, torch.zeros_like(rewards_N), *discounted, lambda_return=1.0)
-        advantages_N = returns_N - mean_of_others(returns_N, steps)
-        self.metrics |= {"return": returns_N.mean(), "entropy": entropy_N.detach().mean()}
-        log_pi_N = log_pi_NV.gather(1, taken_N1).squeeze(1)
-        bonus = self.options.alpha * entropy_N.mean()
-        return losses.reinforce_loss(log_pi_N, advantages_N, n_words) - bonus
+    def label_samples(self, n_labels: int, n_samples: int, n_words: int) -> LabelledDraws:
+        """Give every sampled word a random label."""
+        tokens_TC = self.collector.samples.tokens_TB
+        z_TC = torch.randint(n_labels, tokens_TC[1:].shape, generator=self.collector.generator).to(tokens_TC.device)
+        return LabelledDraws.of(tokens_TC, z_TC, n_samples, n_labels, n_words)
 
 
 def reference_words(experience: Experience) -> Tensor:
@@ -156,10 +155,10 @@ def as_long_as(tokens_TB: Tensor, other_RB: Tensor) -> Tensor:
     return fitted_TB
 
 
-def oracle_q(support: Support, reference_N: Tensor, aligned_N: Tensor, certainty_NK: Tensor, beta: float) -> Tensor:
+def oracle_q(support: Support, reference_N: Tensor, aligned_N: Tensor, bonus_NK: Tensor, beta: float) -> Tensor:
     """Return Q(s_t,a) = 1[a = ref_t] 1[y_{t-1} = ref_{t-1}] + beta u(x,a), (N, K)."""
     gold_NK = (support.tokens_NK == reference_N.unsqueeze(1)) & aligned_N.unsqueeze(1)
-    return gold_NK.to(certainty_NK.dtype) + beta * certainty_NK
+    return gold_NK.to(bonus_NK.dtype) + beta * bonus_NK
 
 
 @torch.no_grad()
@@ -173,12 +172,3 @@ def oracle_metrics(log_pi_NK: Tensor, q_NK: Tensor, support: Support) -> dict[st
         "support_size": support.valid_NK.sum(1).float().mean(),
         "q_spread": spread_N.mean(),
     }
-
-
-def mean_of_others(returns_N: Tensor, steps: Steps) -> Tensor:
-    """Return b_t, the mean return at step t of the other sentences that have one; 0 if there are none."""
-    zeros_T = returns_N.new_zeros(steps.shape[0])
-    sums_T = zeros_T.index_add(0, steps.times_N, returns_N)
-    counts_T = zeros_T.index_add(0, steps.times_N, torch.ones_like(returns_N))
-    others_N = counts_T[steps.times_N] - 1
-    return (sums_T[steps.times_N] - returns_N) / others_N.clamp(min=1) * (others_N > 0)

@@ -136,6 +136,12 @@ class Memory(NamedTuple):
     values_BSH: Tensor
     mask_BS: Tensor
 
+    def first(self, read: int | Tensor) -> "Memory":
+        """Return the memory of those who have read so many words only; (B, 1), or (T, 1, 1) for a mask per step."""
+        return self._replace(
+            mask_BS=self.mask_BS * (torch.arange(self.mask_BS.size(1), device=self.mask_BS.device) < read)
+        )
+
     def select(self, indices: Tensor) -> "Memory":
         """Return the memory of some sentences, which may be repeated."""
         return Memory(*(part.index_select(0, indices) for part in self))
@@ -171,20 +177,30 @@ class Attention(nn.Module):
         states_BSC = states_SBC.transpose(0, 1).contiguous()
         return Memory(self.ctx2ctx(states_BSC), self.ctx2hid(states_BSC), mask_SB.t())
 
-    def forward(self, hidden_BKH: Tensor, memory: Memory) -> Tensor:
-        """Return the contexts (B, K, H) of K decoder states per sentence."""
+    def weights(self, hidden_BKH: Tensor, memory: Memory) -> Tensor:
+        """Return the attention (B, K, S) of K decoder states per sentence to the source."""
         query_BKM = self.hid2ctx(hidden_BKH)
         if self.mlp is None:
             scores_BKS = query_BKM @ memory.keys_BSM.transpose(1, 2)
         else:
             scores_BKS = self.mlp(self.activ(memory.keys_BSM.unsqueeze(1) + query_BKM.unsqueeze(2))).squeeze(-1)
         scores_BKS = (scores_BKS / self.temperature).masked_fill(memory.mask_BS.unsqueeze(1) == 0, MASKED)
-        context_BKH: Tensor = scores_BKS.softmax(-1) @ memory.values_BSH
+        attention_BKS: Tensor = scores_BKS.softmax(-1)
+        return attention_BKS
+
+    def forward(self, hidden_BKH: Tensor, memory: Memory) -> Tensor:
+        """Return the contexts (B, K, H) of K decoder states per sentence."""
+        context_BKH: Tensor = self.weights(hidden_BKH, memory) @ memory.values_BSH
         return context_BKH
 
 
 class ConditionalGRUDecoder(LowerPrecision, nn.Module):
-    """Conditional GRU: a cell over the words, attention with its state as the query, a cell over the context."""
+    """Conditional GRU: a cell over the words, attention with its state as the query, a cell over the context.
+
+    wait: the k of a wait-k policy, which attends at step t to the first k + t source words; None: to all.
+    """
+
+    wait: int | None = None
 
     def __init__(self, options: ModelOptions, n_vocab: int, ctx_sizes: dict[str, int]) -> None:
         super().__init__()
@@ -235,14 +251,17 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
             cell1.weight_ih, cell1.bias_ih, cell1.weight_hh, cell1.bias_hh,
         )  # fmt: skip
         inputs_TB3H = F.linear(emb_TBE, cell0.weight_ih, cell0.bias_ih)
-        bias_BS = (memory.mask_BS == 0).to(memory.keys_BSM.dtype) * MASKED
-        return in_float32(ConditionalGRU, inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_BS, *weights)  # type: ignore[no-any-return]
+        if self.wait is not None:
+            memory = memory.first(self.wait + torch.arange(len(emb_TBE), device=emb_TBE.device).view(-1, 1, 1))
+        bias_TBS = ((memory.mask_BS == 0).to(memory.keys_BSM.dtype) * MASKED).expand(len(emb_TBE), -1, -1)
+        return in_float32(ConditionalGRU, inputs_TB3H, memory.keys_BSM, memory.values_BSH, bias_TBS, *weights)  # type: ignore[no-any-return]
 
     def unroll_step_by_step(self, memory: Memory, emb_TBE: Tensor) -> tuple[Tensor, Tensor]:
         """Unroll with autograd, for attentions and activations without a handwritten gradient."""
         h_B1H, states, contexts = None, [], []
-        for emb_BE in emb_TBE:
-            h_B1H, context_B1H = self.step(memory, emb_BE.unsqueeze(1), h_B1H)
+        for step, emb_BE in enumerate(emb_TBE):
+            seen = memory if self.wait is None else memory.first(self.wait + step)
+            h_B1H, context_B1H = self.step(seen, emb_BE.unsqueeze(1), h_B1H)
             states.append(h_B1H)
             contexts.append(context_B1H)
         return torch.stack(states).squeeze(2), torch.stack(contexts).squeeze(2)
@@ -260,6 +279,18 @@ class ConditionalGRUDecoder(LowerPrecision, nn.Module):
             parts = (part.flatten(0, 1).index_select(0, positions_N) for part in (h_TBH, emb_TBE, context_TBH))
             h_NH, emb_NE, context_NH = parts
             return self.readout(h_NH, emb_NE, context_NH).to(self.emb.weight.dtype)
+
+    def attended(self, states: Encoded, ids_TB: Tensor) -> Tensor:
+        """Return the source position (T, B) that each step of known sequences attends to most."""
+        memory, emb_TBE = self.project_source(states), self.get_emb(ids_TB)
+        h_TBH, _ = self.unroll(memory, emb_TBE)
+        before_TBH = torch.cat((torch.zeros_like(h_TBH[:1]), h_TBH[:-1]))
+        query_TBH = self.dec0(emb_TBE.flatten(0, 1), before_TBH.flatten(0, 1)).unflatten(0, ids_TB.shape)
+        weights_BTS = self.attention.weights(query_TBH.transpose(0, 1), memory)
+        if self.wait is not None:
+            steps_T, places_S = (torch.arange(size, device=ids_TB.device) for size in weights_BTS.shape[1:])
+            weights_BTS = weights_BTS * (places_S < self.wait + steps_T.unsqueeze(1))
+        return weights_BTS.argmax(-1).t()
 
     # Called by pysimt's models, loops and searches
 

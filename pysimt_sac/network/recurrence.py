@@ -85,7 +85,7 @@ class ConditionalGRU(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, inputs_TB3H: Tensor, keys_BSM: Tensor, values_BSH: Tensor, bias_BS: Tensor, *weights: Tensor
+        ctx: Any, inputs_TB3H: Tensor, keys_BSM: Tensor, values_BSH: Tensor, bias_TBS: Tensor, *weights: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return states and contexts, both (T, B, H). inputs: the words' projections; bias: added to the scores."""
         w = DecoderWeights(*weights)
@@ -94,7 +94,7 @@ class ConditionalGRU(Function):
         h_TBH, h1_TBH, context_TBH = new(steps + 1, batch, size), new(steps, batch, size), new(steps, batch, size)
         gates0, gates1 = (new(steps, 3 * blocks, batch, size // blocks) for _ in range(2))
         n0, n1 = (new(steps, blocks, batch, size // blocks) for _ in range(2))
-        sigmoid_TBSM, alpha_TBS = new(steps, *keys_BSM.shape), new(steps, *bias_BS.shape)
+        sigmoid_TBSM, alpha_TBS = new(steps, *keys_BSM.shape), new(bias_TBS.shape)
         hh0, ih1, hh1 = (in_blocks(weight, 3 * blocks) for weight in (w.hh0, w.ih1, w.hh1))
         hh0_bias, ih1_bias, hh1_bias = (bias.view(3 * blocks, 1, -1) for bias in (w.hh0_bias, w.ih1_bias, w.hh1_bias))
         keys_BSM, query_t, energy_M = 2 * keys_BSM, 2 * w.query.t(), 2 * w.energy.view(-1)
@@ -109,7 +109,7 @@ class ConditionalGRU(Function):
             gru_cell(inputs_T3PBX[step], gates0[step], h_TPBX[step], n0[step], h1_TPBX[step])
             h1_BH = h1_TBH[step]
             sigmoid_BSM = torch.add(keys_BSM, (h1_BH @ query_t).unsqueeze(1), out=sigmoid_TBSM[step]).sigmoid_()
-            scores_BS = torch.addmv(bias_BS.flatten(), sigmoid_BSM.view(-1, inner), energy_M).view_as(bias_BS)
+            scores_BS = torch.addmv(bias_TBS[step].flatten(), sigmoid_BSM.view(-1, inner), energy_M).view(batch, -1)
             alpha_BS = torch.softmax(scores_BS, -1, out=alpha_TBS[step])
             context_BH = context_TBH[step]
             torch.bmm(alpha_BS.unsqueeze(1), values_BSH, out=context_BH.unsqueeze(1))

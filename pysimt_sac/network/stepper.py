@@ -19,7 +19,18 @@ from pysimt_sac.network.layers import MASKED, Memory
 from pysimt_sac.network.recurrence import gru_cell, in_blocks, n_blocks, rows_in_blocks
 
 GATE_BLOCKS = 4  # at most, per gate, on a CPU
+READ_SCALE = 1 / 64  # of the number of words read, in the state of a wait-k policy; exact in floating point
 OUTPUT_BLOCKS = range(24, 11, -1)  # of the vocabulary: the first number that divides it, or else the last
+
+
+def join_state(h_NH: Tensor, read_N: Tensor) -> Tensor:
+    """Return the state of a wait-k policy: the decoder's, and how many source words have been read."""
+    return torch.cat((h_NH, (read_N * READ_SCALE).to(h_NH.dtype).unsqueeze(1)), 1)
+
+
+def split_state(states_NH: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what `join_state` has joined."""
+    return states_NH[:, :-1], (states_NH[:, -1] / READ_SCALE).round().long()
 
 
 class Blocks:
@@ -46,18 +57,21 @@ class Blocks:
 
 
 class RecurrentStepper:
-    """`Stepper` for the engine's decoder."""
+    """`Stepper` for the engine's decoder. A wait-k policy knows how many words of each source it has read."""
 
     can_join = True
 
-    def __init__(self, dec: Any, states: Encoded, suppress_unk: bool = False, normalise: bool = True) -> None:
-        """normalise: True for `log_probs`, False for `likeliest`."""
+    def __init__(
+        self, dec: Any, states: Encoded, suppress_unk: bool = False, normalise: bool = True, wait: int | None = None
+    ) -> None:
+        """normalise: True for `log_probs`, False for `likeliest`. wait: the k of a wait-k policy."""
         self.dec, self.normalise = dec, normalise
         self.memory: Memory = dec.project_source(states)
         self.whole_memory = self.memory  # `memory` shrinks as sentences are dropped
         self.quick = QuickStep(dec, self.memory) if getattr(dec, "has_fast_path", False) else None
         self.h_BKH: Tensor | None = None
         device = self.device = self.memory.mask_BS.device
+        self.read_B = None if wait is None else torch.full((len(self.memory.mask_BS),), wait, device=device)
         self.forbidden = torch.tensor([PAD, BOS, UNK] if suppress_unk else [PAD, BOS], device=device)
         bias_V = dec.out2prob.bias.detach()
         if not normalise:
@@ -68,11 +82,16 @@ class RecurrentStepper:
 
     def readout(self, tokens_BK: Tensor) -> Tensor:
         """Take a step with these words; return the output layer's input, (N, E) for all hypotheses."""
+        memory = self.memory
+        if self.read_B is not None:
+            memory, self.read_B = memory.first(self.read_B.unsqueeze(1)), self.read_B + 1
         if self.quick is not None:
-            self.h_BKH, readout_NE = self.quick(self.memory, tokens_BK, self.h_BKH)
+            if self.read_B is not None:
+                self.quick.hide(memory)
+            self.h_BKH, readout_NE = self.quick(memory, tokens_BK, self.h_BKH)
             return self.dec.do_out(readout_NE)  # type: ignore[no-any-return]
         emb_BKE = self.dec.get_emb(tokens_BK)
-        self.h_BKH, context_BKH = self.dec.step(self.memory, emb_BKE, self.h_BKH)
+        self.h_BKH, context_BKH = self.dec.step(memory, emb_BKE, self.h_BKH)
         return self.dec.readout(self.h_BKH, emb_BKE, context_BKH).flatten(0, 1)  # type: ignore[no-any-return]
 
     def log_probs(self, tokens_BK: Tensor) -> Tensor:
@@ -103,6 +122,7 @@ class RecurrentStepper:
             self.quick.attend_to(self.memory)
         if self.h_BKH is not None:
             self.h_BKH = self.h_BKH.index_select(0, indices)
+        self.read_B = None if self.read_B is None else self.read_B.index_select(0, indices)
 
     def join(self, other: "RecurrentStepper") -> None:
         """Append the sentences of another stepper, which has not started, to these, which have."""
@@ -112,11 +132,14 @@ class RecurrentStepper:
             self.quick.attend_to(self.memory)
         zeros_BKH = self.h_BKH.new_zeros(len(other.memory.mask_BS), *self.h_BKH.shape[1:])
         self.h_BKH = torch.cat((self.h_BKH, zeros_BKH))
+        if self.read_B is not None and other.read_B is not None:
+            self.read_B = torch.cat((self.read_B, other.read_B))
 
     def decoder_states(self) -> Tensor:
         """Return the states (B, H) of one hypothesis per sentence after the last step."""
         assert self.h_BKH is not None
-        return self.h_BKH.squeeze(1)
+        h_BH = self.h_BKH.squeeze(1)
+        return h_BH if self.read_B is None else join_state(h_BH, self.read_B)
 
     def fork(self, sentences_C: Tensor, states_CH: Tensor) -> "RecurrentStepper":
         """Return a new stepper in given decoder states, for sentences as numbered at the start."""
@@ -125,6 +148,8 @@ class RecurrentStepper:
         if self.quick is not None:
             forked.quick = copy.copy(self.quick)
             forked.quick.attend_to(forked.memory)
+        if self.read_B is not None:
+            states_CH, forked.read_B = split_state(states_CH)
         forked.h_BKH = states_CH.unsqueeze(1)
         return forked
 
@@ -158,6 +183,10 @@ class QuickStep:
     def attend_to(self, memory: Memory) -> None:
         """Precompute the source's side of the attention."""
         self.keys_B1SM = 2 * memory.keys_BSM.unsqueeze(1)
+        self.hide(memory)
+
+    def hide(self, memory: Memory) -> None:
+        """Hide the padding of sources, and what a wait-k policy has not read of them."""
         self.bias_B1S = (memory.mask_BS == 0).to(self.keys_B1SM.dtype).mul_(MASKED).unsqueeze(1)
 
     def cell(self, x_NE: Tensor, h_NH: Tensor, of_input: Blocks, of_state: Blocks) -> Tensor:

@@ -15,7 +15,10 @@ from pysimt_sac.reproduce.step_records import digest
 
 @dataclass(frozen=True)
 class Request:
-    """The user's request. prepared: an already prepared corpus, instead of `raw`."""
+    """The user's request. prepared: an already prepared corpus, instead of `raw`.
+
+    trusted: run the Python files that configurations name.
+    """
 
     pair: str
     out: Path
@@ -28,6 +31,7 @@ class Request:
     jobs: int = 1
     threads: int = 1
     device: str = "auto"
+    trusted: bool = True
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,21 @@
 
 import dataclasses
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.core.files import read_lines, require_file
+from pysimt_sac.core.files import read_toml, require_file
 from pysimt_sac.core.options import check_range, convert, option
 from pysimt_sac.hosts.engine.config.ready import ready_configs, ready_folder
 
 T = TypeVar("T")
 CORPORA = ("multi30k", "demo")
+PRIMARY_METRICS = ("BLEU", "chrF", "TER")
 READY_FOLDER = "reproduce"
+POOLED = "pooled"  # all test sets as one
 RESERVED = "=:,"  # separators in arguments that name systems
 
 
@@ -54,6 +55,15 @@ class ScoringSpec:
     baselines: tuple[str, ...]
     shuffles: int = option(10_000, "permutations of the significance tests", minimum=1)
     bootstrap: int = option(1_000, "samples of the intervals", minimum=2)
+
+
+@dataclass(frozen=True)
+class PrimarySpec:
+    """The primary endpoint, which has to be declared before anything runs; every other p is corrected by Holm."""
+
+    metric: str = "BLEU"
+    test_set: str = ""  # none: the pooled test sets, or the only one
+    search: str = ""  # none: beam search
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,7 @@ class Matrix(MatrixHeader):
     path: Path
     data: DataSpec
     scoring: ScoringSpec
+    primary: PrimarySpec
     decoding: DecodingSpec
     seconds: TimeSpec
     systems: tuple[SystemSpec, ...]
@@ -118,7 +129,9 @@ class Matrix(MatrixHeader):
         return require_file((self.path.parent / system.config).resolve(), "configuration")
 
 
-TABLES: dict[str, type] = {"data": DataSpec, "scoring": ScoringSpec, "decoding": DecodingSpec, "seconds": TimeSpec}
+TABLES: dict[str, type] = {
+    "data": DataSpec, "scoring": ScoringSpec, "primary": PrimarySpec, "decoding": DecodingSpec, "seconds": TimeSpec,
+}  # fmt: skip
 
 
 def ready_matrices() -> dict[str, Path]:
@@ -139,11 +152,7 @@ def find_matrix(pair: str, given: Path | None) -> Matrix:
 
 def read_matrix(path: Path) -> Matrix:
     """Read and check a matrix file."""
-    text = "\n".join(read_lines(path, "matrix"))
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"is not valid TOML: {error}", path) from error
+    content = read_toml(path, "matrix")
     systems = content.pop("system", [])
     if not (isinstance(systems, list) and systems and all(isinstance(system, dict) for system in systems)):
         raise UserError("names no systems", path, "add [[system]] with name and config")
@@ -184,8 +193,8 @@ def check_matrix(matrix: Matrix) -> None:
         raise UserError(f"no corpus is called {matrix.corpus!r}", matrix.path, did_you_mean(matrix.corpus, CORPORA))
     for number, system in enumerate(matrix.systems):
         where = f"{matrix.path}: system {system.name!r}"
-        if system.name.lower() == "baseline" or set(system.name) & set(RESERVED):
-            raise UserError(f"its name cannot be 'baseline' or contain any of {RESERVED}", where, "rename it")
+        if set(system.name) & set(RESERVED):
+            raise UserError(f"its name cannot contain any of {RESERVED}", where, "rename it")
         if not system.slug or system.slug in [other.slug for other in matrix.systems[:number]]:
             raise UserError("its name is another system's, or cannot be used as a file name", where, "rename it")
         if system.start and system.start not in names[:number]:
@@ -195,6 +204,11 @@ def check_matrix(matrix: Matrix) -> None:
     for name in matrix.scoring.baselines:
         if name not in names:
             raise UserError(f"no system is called {name!r}", f"{matrix.path}: baselines", did_you_mean(name, names))
+    tests = [POOLED, *matrix.data.tests] if len(matrix.data.tests) > 1 else matrix.data.tests
+    known: dict[str, Sequence[str]] = {"test_set": tests, "search": matrix.decoding.searches()}
+    for key, choices in {"metric": PRIMARY_METRICS, **known}.items():
+        if (value := getattr(matrix.primary, key)) and value not in choices:
+            raise UserError(f"there is no {value!r}", f"{matrix.path}: primary: {key}", did_you_mean(value, choices))
     if not (matrix.scoring.baselines and matrix.data.tests and matrix.pairs):
         raise UserError("needs at least one pair, one test set and one baseline", matrix.path)
 

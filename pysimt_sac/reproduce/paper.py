@@ -84,7 +84,7 @@ def own_cell(results: Results, key: str, test_set: str, metric: str, system: str
         return ABSENT
     if metric == TWICE_LTA:
         return f"{2 * score.mean - 100:.2f}"
-    return score.show(results.baselines[0], 2 if key.startswith("lexical") else 1)
+    return results.show(score, results.baselines[0], 2 if key.startswith("lexical") else 1)
 
 
 def number_in(cell: str) -> float | None:

@@ -20,6 +20,7 @@ COST = {
     "VineNMT": 2.3,
     "SACUnsupNMT": 2.5,
     "SACNMT": 3.4,
+    "BranchedSACNMT": 3.4,
     "ERACNMT": 4.8,
     "ACNMT": 4.8,
     "REINFORCENMT": 6.0,

@@ -4,13 +4,15 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write
+from pysimt_sac.core.records import read_record
 from pysimt_sac.reproduce.corpus import Request, find_corpus
 from pysimt_sac.reproduce.matrix import Matrix
 from pysimt_sac.reproduce.plan import SCORING, Estimator, describe, describe_progress
-from pysimt_sac.reproduce.results import collect, read_json, write_results
+from pysimt_sac.reproduce.results import collect, write_results
 from pysimt_sac.reproduce.runner import Runner
 from pysimt_sac.reproduce.scoring import REPORT, ScoringSteps, find_metrics
 from pysimt_sac.reproduce.step_records import Step, StepRecords
@@ -42,8 +44,10 @@ class Reproduction:
     def check_folder(self) -> None:
         """Refuse the folder of another pair."""
         path = self.request.out / ABOUT
-        if path.is_file() and (other := read_json(path).get("pair")) != self.request.pair:
-            raise UserError(f"contains the reproduction of {other!r}", self.request.out, "choose another --out")
+        if path.is_file():
+            about = read_record(dict[str, Any], path, "record of a reproduction")
+            if (other := about.get("pair")) != self.request.pair:
+                raise UserError(f"contains the reproduction of {other!r}", self.request.out, "choose another --out")
 
     def find_done(self, steps: Sequence[Step]) -> None:
         """Read the records of steps."""
@@ -83,7 +87,7 @@ class Reproduction:
         undone += [step.title for step in scoring if step.id not in self.runner.done]
         missing = (*self.corpus.missing, *self.metrics.missing, *(f"Not done: {title}." for title in undone))
         done = {step.id: self.runner.done[step.id] for step in self.steps if step.id in self.runner.done}
-        results = collect(self.matrix, self.corpus, self.request, self.work.trainings, scoring, done, missing)
+        results = collect(self.matrix, self.corpus, self.request, self.work, scoring, done, missing)
         write_results(self.request.out / RESULTS, results)
         with atomic_write(self.request.out / TABLES) as stream:
             stream.write(tables_page(results))

@@ -1,7 +1,8 @@
 """`results.json`: the runs and scores of a reproduction with their provenance, without corpus text and local paths.
 
-It has a line for every run, and one for every system, metric and test set: the score of each run, and interval and p of
-the difference from each baseline. Means, deviations and differences follow from these.
+It has a line for every run, and one for every system, metric and test set: the score of each run, and the interval and
+p over sentences of the difference from each baseline. All else follows from these: means, intervals over seeds, costs.
+One endpoint is primary, declared in the matrix; every other p is corrected for the number of them (`Results.p`).
 """
 
 import dataclasses
@@ -14,20 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import atomic_write, read_lines
+from pysimt_sac.core.files import atomic_write, read_json
+from pysimt_sac.core.records import read_record
 from pysimt_sac.corpora.record import versions
 from pysimt_sac.evaluation.report.run_folder import read_curves
-from pysimt_sac.evaluation.significance import SIGNIFICANT
+from pysimt_sac.evaluation.seeds import OverSeeds, holm, over_seeds
+from pysimt_sac.evaluation.significance import PAIRED, SIGNIFICANT
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
-from pysimt_sac.reproduce.matrix import Matrix
-from pysimt_sac.reproduce.scoring import ALL, CASES, POOLED, RARE, Scoring
+from pysimt_sac.reproduce.matrix import POOLED, Matrix
+from pysimt_sac.reproduce.scoring import ALL, CASES, RARE, Scoring
 from pysimt_sac.reproduce.step_records import PACKAGES, Step, StepRecord, commit
-from pysimt_sac.reproduce.steps import Training
+from pysimt_sac.reproduce.steps import Training, Work
 
 FORMAT = 2
-BASELINE = "baseline"  # its name in the output of `compare` and `lexical`
 DIGITS, P_DIGITS = 6, 8  # decimals of scores and of p
 ABSENT = "-"  # in tables
+LIKELIHOOD = ("SimultaneousNMT", "MLENMT")  # models whose updates are the unit of cost
+RESULTS_FILE = "results.json of this version"
 Json = dict[str, Any]
 
 
@@ -39,7 +43,7 @@ def spread(values: Sequence[float], decimals: int = 1) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """The 95% interval and p of a difference from a baseline; p is None if all hypotheses are the baseline's."""
+    """The 95% interval and p, over sentences, of a difference from a baseline; p is None if all hypotheses are its."""
 
     low: float
     high: float
@@ -65,16 +69,18 @@ class Score:
         """The mean over runs."""
         return statistics.fmean(self.runs)
 
-    def show(self, baseline: str, decimals: int = 1) -> str:
-        """Format mean and standard deviation, with a star if the difference from a baseline is significant."""
-        found = self.against.get(baseline)
-        is_significant = found is not None and found.p is not None and found.p <= SIGNIFICANT
-        return spread(self.runs, decimals) + "*" * is_significant
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What the score is of, whatever the system."""
+        return self.search, self.test_set, self.part, self.metric
 
 
 @dataclass(frozen=True)
 class Results:
-    """The content of a `results.json`; `metrics` has the signature and direction of each metric."""
+    """The content of a `results.json`; `metrics` has the signature and direction of each metric.
+
+    primary: the metric, test set and search of the endpoint that was declared before anything ran.
+    """
 
     title: str
     pair: str
@@ -93,14 +99,15 @@ class Results:
     runs: list[Json]
     scores: list[Score]
     missing: list[str]
+    primary: Json = dataclasses.field(default_factory=dict)
+    format: int = FORMAT
 
     @functools.cached_property
-    def by_place(self) -> dict[tuple[str, str, str, str], dict[str, Score]]:
+    def by_place(self) -> dict[tuple[str, ...], dict[str, Score]]:
         """The systems' scores by search, test set, part and metric."""
-        found: dict[tuple[str, str, str, str], dict[str, Score]] = {}
+        found: dict[tuple[str, ...], dict[str, Score]] = {}
         for score in self.scores:
-            place = found.setdefault((score.search, score.test_set, score.part, score.metric), {})
-            place[score.system] = score
+            found.setdefault(score.place, {})[score.system] = score
         return found
 
     def scored(self, search: str, test_set: str, part: str = ALL, metric: str = "BLEU") -> dict[str, Score]:
@@ -117,16 +124,75 @@ class Results:
         own = [score for name, score in found.items() if name != baseline]
         return [found[baseline], *own] if baseline in found and all(baseline in score.against for score in own) else []
 
-    def differences(self, score: Score, baseline: str) -> list[float]:
-        """Return the differences of all pairs of runs, a system's and a baseline's, even where lower is better."""
-        other = self.scored(score.search, score.test_set, score.part, score.metric)[baseline]
-        return [ours - theirs for ours in score.runs for theirs in other.runs]
+    def baseline_of(self, score: Score, baseline: str) -> Score:
+        """Return the baseline's score of the same kind."""
+        return self.scored(score.search, score.test_set, score.part, score.metric)[baseline]
 
-    def pairs_won(self, score: Score, baseline: str) -> str:
-        """Return in how many pairs of runs the system beats the baseline, of how many: `7/9`."""
-        sign = 1 if self.metrics[score.metric]["higher_is_better"] else -1
-        pairs = self.differences(score, baseline)
-        return f"{sum(sign * pair > 0 for pair in pairs)}/{len(pairs)}"
+    def difference(self, score: Score, baseline: str) -> float:
+        """Return a system's mean minus the baseline's, even where lower is better."""
+        return score.mean - self.baseline_of(score, baseline).mean
+
+    def over_seeds(self, score: Score, baseline: str) -> OverSeeds | None:
+        """Compare the runs of the seeds that both have; None if that is only one."""
+        both = (score, self.baseline_of(score, baseline))
+        if any(len(self.runs_of(each.system)) != len(each.runs) for each in both):
+            return None  # not every run was translated
+        own, theirs = (
+            {run["seed"]: value for run, value in zip(self.runs_of(each.system), each.runs, strict=True)}
+            for each in both
+        )
+        seeds = [seed for seed in own if seed in theirs]
+        higher = self.metrics[score.metric]["higher_is_better"]
+        return over_seeds([own[seed] for seed in seeds], [theirs[seed] for seed in seeds], higher)
+
+    def primary_score(self, system: str) -> Score | None:
+        """Return a system's score on the primary endpoint."""
+        first = {"metric": "BLEU", "test_set": self.test_sets()[0], "search": self.searches[0]} | self.primary
+        return self.scored(first["search"], first["test_set"], metric=first["metric"]).get(system)
+
+    def p(self, score: Score, baseline: str) -> float | None:
+        """Return the p over sentences of a difference, corrected by Holm unless it is the primary endpoint's.
+
+        The correction is for all p-values of a system against a baseline but that of the primary endpoint and those of
+        the length. None: identical hypotheses, or a p that was computed by an earlier rule.
+        """
+        if self.resampling.get("shuffling") != PAIRED or baseline not in score.against:
+            return None
+        p = score.against[baseline].p
+        if p is None or score.metric == "length" or score == self.primary_score(score.system):
+            return p
+        return self.corrected[score.system, baseline, *score.place]
+
+    @functools.cached_property
+    def corrected(self) -> dict[tuple[str, ...], float]:
+        """Every corrected p, by system, baseline and place."""
+        families: dict[tuple[str, str], dict[tuple[str, ...], float]] = {}
+        for score in self.scores:
+            for baseline, found in score.against.items():
+                if found.p is not None and score.metric != "length" and score != self.primary_score(score.system):
+                    families.setdefault((score.system, baseline), {})[score.place] = found.p
+        return {
+            (*family, *place): p
+            for family, own in families.items()
+            for place, p in zip(own, holm(list(own.values())), strict=True)
+        }
+
+    def show(self, score: Score, baseline: str, decimals: int = 1) -> str:
+        """Format mean and standard deviation, with a star if the difference from a baseline is significant."""
+        p = self.p(score, baseline)
+        return spread(score.runs, decimals) + "*" * (p is not None and p <= SIGNIFICANT)
+
+    def cost(self, system: str) -> float | None:
+        """Return the mean time of a system's runs, in updates of maximum likelihood; None if that was not timed."""
+        plain = [
+            own for own in self.systems if own.get("settings", {}).get("train", {}).get("model_type") in LIKELIHOOD
+        ]
+        names = [own["name"] for own in plain if own["start"]] or [own["name"] for own in plain]
+        runs = [run for name in names for run in self.runs_of(name)]
+        seconds, updates = (sum(run[name] for run in runs) for name in ("seconds", "updates"))
+        if not seconds:
+            return None
+        return statistics.fmean(run["seconds"] for run in self.runs_of(system)) * updates / seconds
 
     def runs_of(self, system: str) -> list[Json]:
         """Return a system's runs."""
@@ -141,14 +207,17 @@ def collect(
     matrix: Matrix,
     corpus: Corpus,
     request: Request,
-    trainings: Sequence[Training],
+    work: Work,
     scoring: Sequence[Step],
     done: Mapping[str, StepRecord],
     missing: Sequence[str],
 ) -> Results:
     """Return the results of all steps that are done."""
-    trained = [step for step in trainings if step.id in done]
-    outputs = {step: read_json(step.outputs[0]) for step in scoring if isinstance(step, Scoring) and step.id in done}
+    trained = [step for step in work.trainings if step.id in done]
+    tuned = {step.training.id: read_json(step.tuned, "length penalty")["lp_alpha"] for step in work.translations
+             if step.training and step.tuned and step.id in done}  # fmt: skip
+    scored = [step for step in scoring if isinstance(step, Scoring) and step.id in done]
+    outputs = {step: read_json(step.outputs[0], "file of scores") for step in scored}
     compared = [part for found in outputs.values() for part in found.get("comparisons", [])]
     return Results(
         title=matrix.title,
@@ -168,9 +237,10 @@ def collect(
                  for metric in metrics},
         systems=[describe_system(matrix, request, step) for step in trained
                  if step.seed == min(other.seed for other in trained if other.system == step.system)],
-        runs=[describe_run(step, done[step.id]) for step in trained],
+        runs=[describe_run(step, done[step.id], tuned.get(step.id)) for step in trained],
         scores=collect_scores(outputs),
         missing=list(missing),
+        primary={name: value for name, value in dataclasses.asdict(matrix.primary).items() if value},
     )  # fmt: skip
 
 
@@ -187,8 +257,8 @@ def describe_system(matrix: Matrix, request: Request, step: Training) -> Json:
     }
 
 
-def describe_run(step: Training, record: StepRecord) -> Json:
-    """Return a run's metadata and validation curves."""
+def describe_run(step: Training, record: StepRecord, lp_alpha: float | None) -> Json:
+    """Return a run's metadata and validation curves. lp_alpha: the length penalty chosen on the validation set."""
     curves = read_curves(step.folder, record.details["curves"].removesuffix(".scalars.jsonl"))
     return {
         "system": step.system,
@@ -197,7 +267,8 @@ def describe_run(step: Training, record: StepRecord) -> Json:
         "commit": record.commit,
         "versions": record.versions,
         "updates": record.details["update"],
-        "seconds": round(record.seconds),
+        "seconds": round(record.seconds, 1),
+        "lp_alpha": ABSENT if lp_alpha is None else lp_alpha,
         "best": {metric: {"score": round(best["score"], DIGITS), "update": best["update"]}
                  for metric, best in record.details["best"].items()},
         "validation": {name.removeprefix("val_"): [[round(update), round(value, DIGITS)] for update, value in points]
@@ -211,8 +282,8 @@ def corpus_record(prepared: Preparation, pair: str) -> Json:
         return {"files": prepared.content}
     for path in (prepared.folder / pair / "corpus.json", prepared.folder / "corpus.json"):
         if path.is_file():
-            record = read_json(path)
-            return {name: record[name] for name in ("corpus", "settings", "versions", "inputs", "files")}
+            record = read_record(dict[str, Any], path, "record of a corpus")
+            return {name: record.get(name, {}) for name in ("corpus", "settings", "versions", "inputs", "files")}
     return {}
 
 
@@ -234,10 +305,11 @@ def collect_scores(outputs: Mapping[Scoring, Json]) -> list[Score]:
     for step, output in outputs.items():
         for test_set, part, size, metrics in parts_of(step, output):
             for metric, own in [(each["metric"], own) for each in metrics for own in each["systems"]]:
-                system = step.baseline if own["system"] == BASELINE else own["system"]
                 runs = tuple(round(run, DIGITS) for run in own["runs"])
-                score = Score(step.search, test_set, part, size, metric, system, runs, rounded(own["interval"]), {})
-                score = scores.setdefault((step.search, test_set, part, metric, system), score)
+                score = Score(
+                    step.search, test_set, part, size, metric, own["system"], runs, rounded(own["interval"]), {}
+                )
+                score = scores.setdefault((step.search, test_set, part, metric, own["system"]), score)
                 if against := own["against_baseline"]:
                     p = None if against["identical"] else round(against["p"], P_DIGITS)
                     score.against[step.baseline] = Difference(*rounded(against["interval"]), p)
@@ -249,17 +321,9 @@ def rounded(interval: Json) -> tuple[float, float]:
     return round(interval["low"], DIGITS), round(interval["high"], DIGITS)
 
 
-def read_json(path: Path) -> Any:
-    """Return the content of one of our JSON files."""
-    try:
-        return json.loads("\n".join(read_lines(path, "file of results")))
-    except json.JSONDecodeError as error:
-        raise UserError(f"is not valid JSON: {error}", path) from error
-
-
 def write_results(path: Path, results: Results) -> None:
     """Write a `results.json`: one line for each item of a list or table."""
-    content = {"format": FORMAT, **dataclasses.asdict(results)}
+    content = {"format": FORMAT} | dataclasses.asdict(results)
     with atomic_write(path) as stream:
         stream.write("{\n" + ",\n".join(f"{json.dumps(name)}: {in_lines(value)}" for name, value in content.items()))
         stream.write("\n}\n")
@@ -277,12 +341,7 @@ def in_lines(value: Any) -> str:
 
 def read_results(path: Path) -> Results:
     """Read a `results.json` that a reproduction wrote."""
-    found = read_json(path)
-    if not isinstance(found, dict) or found.pop("format", None) != FORMAT:
-        raise UserError("is not the results.json of a reproduction, or is of another version", path)
-    scores = []
-    for score in found["scores"]:
-        against = {name: Difference(**difference) for name, difference in score["against"].items()}
-        parts = {"runs": tuple(score["runs"]), "interval": tuple(score["interval"]), "against": against}
-        scores.append(Score(**{**score, **parts}))
-    return Results(**{**found, "scores": scores})
+    results = read_record(Results, path, RESULTS_FILE)
+    if results.format != FORMAT:
+        raise UserError(f"is not a {RESULTS_FILE}: format {results.format}, not {FORMAT}", path)
+    return results

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import json
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from pysimt_sac.core.curves import read_point
 from pysimt_sac.core.errors import UserError, one_line
 from pysimt_sac.core.files import make_folder
 from pysimt_sac.hosts.engine.checkpoint import load_state
@@ -167,8 +167,8 @@ def updates_made(folder: Path) -> int:
     """Return how many updates a run has logged."""
     newest = max(folder.glob("*.scalars.jsonl"), key=lambda path: path.stat().st_mtime, default=None)
     for line in reversed(tail(newest).splitlines() if newest else []):
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            return int(json.loads(line)["step"])
+        with contextlib.suppress(UserError):
+            return read_point(line, newest).step
     return 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pysimt_sac import __version__
 from pysimt_sac.evaluation.scores import MetricChoice, choose_metrics
 from pysimt_sac.reproduce.corpus import Corpus
-from pysimt_sac.reproduce.matrix import Matrix
+from pysimt_sac.reproduce.matrix import POOLED, Matrix
 from pysimt_sac.reproduce.step_records import Step, digest
 from pysimt_sac.reproduce.steps import Translating, without_paths
 
@@ -15,7 +15,6 @@ from pysimt_sac.reproduce.steps import Translating, without_paths
 REVISION = 2
 METRICS = ("bleu", "chrf", "ter", "meteor", "length")
 REPORT = "report.html"
-POOLED = "pooled"  # all test sets as one
 # Parts of a test set: its sentences, those without `<unk>`, those with ambiguous words; ambiguous words, rare ones.
 ALL, NO_UNKNOWN, AMBIGUOUS, CASES, RARE = "all", "noUNK", "ambiguous", "cases", "rare cases"
 
@@ -87,7 +86,7 @@ class ScoringSteps:
     def hypotheses(self, search: str, baseline: str) -> list[str]:
         """Return the arguments that name all systems and their hypotheses."""
         systems = self.systems(search)
-        words = ["--baseline", *(step.pattern for step in systems[baseline])]
+        words = ["--baseline-name", baseline, "--baseline", *(step.pattern for step in systems[baseline])]
         for name, steps in systems.items():
             words += ["--system", name, *(step.pattern for step in steps)] if name != baseline else []
         return words

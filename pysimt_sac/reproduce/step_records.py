@@ -14,6 +14,7 @@ from typing import Any
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write
+from pysimt_sac.core.records import read_record
 from pysimt_sac.corpora.record import checksum, versions
 
 KEY_LENGTH = 10  # hexadecimal digits
@@ -92,12 +93,10 @@ class StepRecords:
     def read(self, step_id: str) -> StepRecord | None:
         """Return the record of a step whose outputs are unchanged; None if the step is not done."""
         try:
-            content = json.loads(self.path(step_id).read_text(encoding="utf-8"))
-            outputs = tuple(Output(**output) for output in content.pop("outputs"))
-            record = StepRecord(**content | {"command": tuple(content["command"]), "outputs": outputs})
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            record = read_record(StepRecord, self.path(step_id), "record of a step")
+        except UserError:
             return None  # missing, damaged, or of another version: the step runs again
-        return record if all(map(self.is_unchanged, outputs)) else None
+        return record if all(map(self.is_unchanged, record.outputs)) else None
 
     def is_unchanged(self, output: Output) -> bool:
         """Return whether a file is as a step wrote it."""

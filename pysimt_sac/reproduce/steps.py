@@ -7,7 +7,7 @@ from typing import Any
 
 from pysimt_sac import __version__
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.hosts.engine.config.parser import Options, check_config, parse_direction, read_config
+from pysimt_sac.hosts.engine.config.parser import Options, check_config, check_trust, parse_direction, read_config
 from pysimt_sac.hosts.engine.config.values import plain
 from pysimt_sac.hosts.engine.data.moved_files import content_crc, is_path
 from pysimt_sac.reproduce.corpus import Corpus, Request
@@ -20,7 +20,7 @@ HARMLESS = (
     *("eval_batch_size", "checkpoint_freq", "n_checkpoints", "save_optim_state"),
 )
 # Increase it with every code change that affects the outcome of training: earlier runs are then not reused.
-REVISION = 2
+REVISION = 3
 PARTIAL_BATCHES = 30  # of an epoch: batches have sentences of equal length, so one of each length may not be full
 
 
@@ -39,11 +39,15 @@ class Training(Step):
 
 @dataclass(frozen=True)
 class Translating(Step):
-    """The translation of the test sets by one run; `pattern` is a path with {set}."""
+    """The translation of the test sets by one run; `pattern` is a path with {set}.
+
+    tuned: the file with the length penalty that was chosen on the validation set; none in greedy search.
+    """
 
     training: Training | None = None
     search: str = ""
     pattern: str = ""
+    tuned: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class Work:
 def plan_work(matrix: Matrix, corpus: Corpus, request: Request) -> Work:
     """Return all steps before scoring; check every configuration."""
     import pysimt_sac.hosts.engine.nmt  # registers the plain model
+    import pysimt_sac.hosts.huggingface.network
     import pysimt_sac.models  # noqa: F401 - registers the algorithms
 
     preparations: list[Step] = []
@@ -95,6 +100,8 @@ def train_step(
     if actor:
         overrides.append(f"train.pretrained_file:{actor.folder}")
     options = read_config(path, overrides)
+    if not request.trusted:
+        check_trust(options)
     train, _ = check_config(options)
     ignored = (*HARMLESS, "pretrained_file") if actor else HARMLESS
     relevant = {name: value for name, value in options.train.items() if name not in ignored}
@@ -144,26 +151,31 @@ def without_paths(value: Any, corpus: Path | None = None) -> Any:
 
 
 def translate_step(matrix: Matrix, corpus: Corpus, request: Request, run: Training, search: str) -> Translating:
-    """Return the step that translates all test sets with a run's best checkpoint."""
+    """Return the step that translates all test sets with a run's best checkpoint, and tunes the length penalty."""
     decoding, tests = matrix.decoding, matrix.data.tests
     assert run.options is not None
     side = parse_direction(run.options.model.get("direction"), run.options.filename)[0]
-    sources = {name: plain(run.options.data[f"{name}_set"])[side] for name in tests}
-    key = digest(["translate", __version__, run.key, search, without_paths(sources, corpus.places.data)])
+    is_beam = search != "gs"
+    files = {f"{name}_set.{side}": plain(run.options.data[f"{name}_set"])[side] for name in tests}
+    if is_beam:
+        files |= {f"val_set.{language}": path for language, path in plain(run.options.data["val_set"]).items()}
+    key = digest(["translate", __version__, run.key, search, without_paths(files, corpus.places.data)])
     stem = run.id.removeprefix("train-").removesuffix(f"-{run.key}")
     prefix = request.out / "translations" / f"{stem}-{key}" / stem
     words = ["translate", str(run.folder), "-s", ",".join(tests), "-o", str(prefix), "-b", str(decoding.batch_size)]
-    words += ["-d", request.device, "-f", *(["gs"] if search == "gs" else ["bs", "-k", str(decoding.beam)])]
-    # A folder of runs that was moved would look for the sources where it was trained.
-    words += ["-x", *(f"data.{name}_set.{side}:{path}" for name, path in sources.items())]
+    words += ["-d", request.device, "-f", *(["bs", "-k", str(decoding.beam), "--tune-lp"] if is_beam else ["gs"])]
+    # A folder of runs that was moved would look for the text where it was trained.
+    words += ["-x", *(f"data.{name}:{path}" for name, path in files.items())]
+    tuned = Path(f"{prefix}.{search}.lp_alpha") if is_beam else None
     return Translating(
         id=f"translate-{stem}-{search}-{key}",
         title=f"translate with {run.system}, seed {run.seed}, {search}",
         key=key,
         words=tuple(words),
-        outputs=tuple(Path(f"{prefix}.{name}.{search}") for name in tests),
+        outputs=(*(Path(f"{prefix}.{name}.{search}") for name in tests), *([tuned] if tuned else [])),
         after=(run.id,),
         training=run,
         search=search,
         pattern=f"{prefix}.{{set}}.{search}",
+        tuned=tuned,
     )

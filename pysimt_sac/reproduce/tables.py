@@ -1,8 +1,9 @@
 """The tables of a reproduction in Markdown, from `results.json` alone."""
 
 import statistics
+from collections.abc import Sequence
 
-from pysimt_sac.evaluation.significance import SIGNIFICANT
+from pysimt_sac.evaluation.significance import PAIRED, SIGNIFICANT
 from pysimt_sac.evaluation.tables import Table, as_markdown
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.paper import PARTS, SETS, STEMS, filled_tables, paper_tables
@@ -10,6 +11,8 @@ from pysimt_sac.reproduce.results import ABSENT, Json, Results, Score, spread
 from pysimt_sac.reproduce.scoring import CASES, NO_UNKNOWN, RARE
 
 STARS = f"± standard deviation over runs; * p <= {SIGNIFICANT} against the baseline"
+P_NOTE = "over sentences, whether these runs differ; corrected by Holm, but for the primary endpoint"
+EARLIER_RULE = "no p: it was computed by an earlier rule, which took runs as independent"
 
 
 def title_of(results: Results) -> str:
@@ -27,7 +30,9 @@ def tables_page(results: Results) -> str:
 
 def sections(results: Results, level: str) -> list[str]:
     """Return headings and tables."""
-    parts = [f"{level} Runs", as_markdown(runs_table(results)), as_markdown(curves_table(results))]
+    gains = [gains_table(results, name) for name in reversed(results.baselines)]
+    parts = [f"{level} Gains and costs", *(as_markdown(table) for table in gains if table.rows)]
+    parts += [f"{level} Runs", as_markdown(runs_table(results)), as_markdown(curves_table(results))]
     if papers := filled_tables(results):
         parts += [f"{level} The paper's tables, with our rows", *map(as_markdown, papers)]
     first, *others = results.baselines
@@ -45,6 +50,37 @@ def sections(results: Results, level: str) -> list[str]:
     if missing := missing_lines(results):
         parts += [f"{level} What is missing", "\n".join(f"- {line}" for line in missing)]
     return parts
+
+
+def gains_table(results: Results, baseline: str) -> Table:
+    """Return every system's difference from a baseline on the primary endpoint, over seeds and sentences, and cost."""
+    rows, first = [], results.primary_score(baseline)
+    if first is None:  # the baseline's comparison failed
+        return Table((), ())
+    for score in results.compared(first.search, first.test_set, baseline, metric=first.metric)[1:]:
+        difference, _, p, interval, better = difference_cells(results, score, baseline)
+        rows.append(
+            (score.system, str(len(score.runs)), difference, interval, better, p, cost_cell(results, score.system))
+        )
+    where = f"{first.metric}, {short_name(first.test_set)}, {search_name(first.search)}"
+    notes = [
+        "95%, seeds: t-interval over runs paired by seed, whether the method helps; better: seeds with which it does",
+        "p, sentences: whether these runs differ",
+        f"cost: time of a run, in updates of maximum likelihood; {baseline}'s is {cost_cell(results, baseline)}",
+    ]
+    header = ("system", "runs", "difference", "95%, seeds", "better", "p, sentences", "cost")
+    return Table(header, tuple(rows), f"{where}: difference from {baseline}", notes=with_rule(results, notes))
+
+
+def cost_cell(results: Results, system: str) -> str:
+    """Format the cost of a system's runs."""
+    cost = results.cost(system)
+    return ABSENT if cost is None else f"{cost:,.0f}"
+
+
+def with_rule(results: Results, notes: Sequence[str]) -> tuple[str, ...]:
+    """Return notes, and one more if there is no p."""
+    return (*notes, *[EARLIER_RULE] * (results.resampling.get("shuffling") != PAIRED))
 
 
 def search_name(search: str) -> str:
@@ -72,12 +108,13 @@ def runs_table(results: Results) -> Table:
                 ", ".join(str(run["updates"]) for run in runs),
                 spread([each["score"] for each in best], 2) if best else ABSENT,
                 ", ".join(str(each["update"]) for each in best),
+                ", ".join(str(run.get("lp_alpha", ABSENT)) for run in runs),
                 in_words(statistics.fmean(run["seconds"] for run in runs)),
                 ", ".join(dict.fromkeys(commit_name(run) for run in runs)),
             )
         )
     header = ("system", "config", "starts from", "runs", "updates", f"best validation {metric}", "at update",
-              "time per run", "commit")  # fmt: skip
+              "length penalty", "time per run", "commit")  # fmt: skip
     notes = () if results.seconds is None else (f"Total time of all steps: {in_words(results.seconds)}.",)
     return Table(header, tuple(rows), left=3, notes=notes)
 
@@ -106,7 +143,7 @@ def curves_table(results: Results) -> Table:
 
 
 def comparison_table(results: Results, search: str, baseline: str) -> Table:
-    """Return a row for each test set and system: all metrics, and BLEU's difference from the baseline with its p."""
+    """Return a row for each test set and system: all metrics, and BLEU's difference from the baseline."""
     metrics = [name for name in results.metrics if name not in ("length", "LTA", "ALI")]
     rows: list[tuple[str, ...]] = []
     rules = set()
@@ -115,32 +152,34 @@ def comparison_table(results: Results, search: str, baseline: str) -> Table:
         scores = {name: results.scored(search, test_set, metric=name) for name in (*metrics, "length")}
         for number, bleu in enumerate(results.compared(search, test_set, baseline)):
             label = f"{short_name(test_set)} ({bleu.size})" if number == 0 else ""
-            cells = [scores[name][bleu.system].show(baseline) for name in metrics]
+            cells = [results.show(scores[name][bleu.system], baseline) for name in metrics]
             length = scores["length"].get(bleu.system)
             ratio = f"{length.mean / 100:.3f}" if length else ABSENT
             difference = difference_cells(results, bleu, baseline)
             rows.append((label, bleu.system, str(len(bleu.runs)), *cells, ratio, *difference))
     arrows = (f"{name} {'↑' if results.metrics[name]['higher_is_better'] else '↓'}" for name in metrics)
-    header = ("test set", "system", "runs", *arrows, "length", "BLEU diff.", "95%", "p", "won")
-    notes = [
-        STARS,
-        "p and 95%: over test sentences, not over seeds",
-        "won: pairs of runs in which the system beats the baseline",
-    ]
+    header = ("test set", "system", "runs", *arrows, "length", "BLEU diff.", "95%, sentences", "p, sentences",
+              "95%, seeds", "better")  # fmt: skip
+    notes = [STARS, f"p: {P_NOTE}", "over seeds, whether the method helps; better: seeds with which it does"]
     if STEMS in metrics:
         notes.append("METEOR: our implementation, exact and stem matches only; not comparable with the paper's")
-    return Table(header, tuple(rows), left=2, rules=frozenset(rules), notes=tuple(notes))
+    return Table(header, tuple(rows), left=2, rules=frozenset(rules), notes=with_rule(results, notes))
 
 
-def difference_cells(results: Results, score: Score, baseline: str) -> tuple[str, str, str, str]:
-    """Return the difference from the baseline, its interval, p, and the pairs of runs won."""
+def difference_cells(results: Results, score: Score, baseline: str) -> tuple[str, ...]:
+    """Return the difference from the baseline, its interval and p over sentences, and the interval over seeds."""
     found = score.against.get(baseline)
     if found is None:
-        return (ABSENT,) * 4
+        return (ABSENT,) * 5
     if found.p is None:
-        return (f"identical to {baseline}", ABSENT, ABSENT, ABSENT)
-    difference, won = statistics.fmean(results.differences(score, baseline)), results.pairs_won(score, baseline)
-    return f"{difference:+.2f}", f"{found.low:+.2f}..{found.high:+.2f}", f"{found.p:.4f}", won
+        return (f"identical to {baseline}", *[ABSENT] * 4)
+    seeds = results.over_seeds(score, baseline)
+    return (
+        f"{results.difference(score, baseline):+.2f}",
+        f"{found.low:+.2f}..{found.high:+.2f}",
+        p_cell(results, score, baseline),
+        *((seeds.interval, seeds.wins) if seeds else (ABSENT, ABSENT)),
+    )
 
 
 def lexical_table(results: Results, baseline: str) -> Table:
@@ -158,17 +197,20 @@ def lexical_table(results: Results, baseline: str) -> Table:
             for number, first in enumerate(lta):
                 label = (f"{name}, {kind} ({first.size})" if number == 0 else "", first.system)
                 cells = [cell for own in (first, ali[first.system])
-                         for cell in (own.show(baseline, 2), p_cell(own, baseline))]  # fmt: skip
+                         for cell in (results.show(own, baseline, 2), p_cell(results, own, baseline))]  # fmt: skip
                 rows.append((*label, str(len(first.runs)), *cells, f"{2 * first.mean - 100:.2f}"))
     header = ("test set", "system", "runs", "LTA", "p", "ALI", "p", "2 LTA - 100")
-    notes = (STARS, "The paper's ALI on all cases is 2 LTA - 100; ours is -1 only for known wrong translations.")
+    notes = with_rule(
+        results,
+        (STARS, f"p: {P_NOTE}", "The paper's ALI on all cases is 2 LTA - 100; ours is -1 only for known wrong ones."),
+    )
     return Table(header, tuple(rows), left=2, rules=frozenset(rules), notes=notes)
 
 
-def p_cell(score: Score, baseline: str) -> str:
+def p_cell(results: Results, score: Score, baseline: str) -> str:
     """Format the p of a comparison."""
-    found = score.against.get(baseline)
-    return ABSENT if found is None or found.p is None else f"{found.p:.4f}"
+    p = results.p(score, baseline)
+    return ABSENT if p is None else f"{p:.4f}"
 
 
 def unknown_table(results: Results) -> Table:
@@ -180,7 +222,7 @@ def unknown_table(results: Results) -> Table:
         for number, score in enumerate(results.compared(search, test_set, baseline, NO_UNKNOWN)):
             whole = everything[score.system]
             label = f"{short_name(test_set)} ({whole.size - score.size} left out)" if number == 0 else ""
-            rows.append((label, score.system, whole.show(baseline), score.show(baseline)))
+            rows.append((label, score.system, results.show(whole, baseline), results.show(score, baseline)))
     return Table(("test set", "system", "BLEU, UNK", "BLEU, noUNK"), tuple(rows), left=2, notes=(STARS,))
 
 

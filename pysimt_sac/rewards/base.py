@@ -19,16 +19,15 @@ A user-defined reward is a function in a file listed in `reward_modules`:
 
 A reward may also be a class. It is instantiated once, and the instance is the callable. Its argument is the options of
 its `options_class`, a frozen dataclass of `option(...)` as in the built-in rewards, or else `RewardOptions`; these keys
-can then be set in `[model]`. A class that learns has `learn(translations)`, which is called for every batch of training
-and returns numbers to log, and `state_dict` and `load_state_dict`; if it has `observe(translations)`, that is called
-once for every new batch.
+can then be set in `[model]`. A class that learns has `learn(samples)`, which is called with samples of every new batch
+before the batch is scored, and returns numbers to log; `n_samples`, how many of each source it needs (default: 1); and
+`state_dict` and `load_state_dict`. `count_bonus.py` is an example.
 
 Translations also have `sources`, the source texts, and `numbers`, the positions of the sentences in the training
 text; both are computed only on demand. `docs/extending.md` has a reward that uses the source.
 
 With `reward_unit: word`, hypotheses and references are lists of whole words, and steps are words, too; rewards need not
-know how these map to the steps of the model (`units.py`). A reward that uses the model's own tensors sets
-`counts_pieces = True` and always gets pieces.
+know how these map to the steps of the model (`units.py`). A reward with `counts_words = True` always gets words.
 
 Algorithms that need the rewards of words that were not taken (`Rewarder.next_rewards`) call it with the resulting
 hypotheses; subclasses of `incremental.IncrementalReward` compute them much faster.
@@ -38,7 +37,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -124,20 +123,6 @@ class ReadOptions(Protocol):
         """Return the options of `[model]` that `cls` declares."""
 
 
-class RolloutTensors(NamedTuple):
-    """Translations as tensors without gradient, for rewards that learn.
-
-    source_SB, tokens_TB: ids, the latter `<bos> ... <eos>`. source_BC: the mean encoder state of each source.
-    embedding_TBE: the actor's embeddings of the words after `<bos>`. z_TB: their random labels, if any.
-    """
-
-    source_SB: "Tensor"
-    tokens_TB: "Tensor"
-    source_BC: "Tensor"
-    embedding_TBE: "Tensor"
-    z_TB: "Tensor | None" = None
-
-
 @dataclasses.dataclass(frozen=True)
 class SourceTexts:
     """The sources of a batch, converted to text on demand.
@@ -162,14 +147,13 @@ class SourceTexts:
 class Translations:
     """Sampled translations of a batch: their words without `<bos>` and `<eos>`, and whether they ended with `<eos>`.
 
-    tensors: for rewards that learn. tokens: the vocabulary, by id, if known. source: the sources of the batch;
-    sentences: which of them each hypothesis translates, if not one each in order.
+    tokens: the vocabulary, by id, if known. source: the sources of the batch; sentences: which of them each hypothesis
+    translates, if not one each in order.
     """
 
     hypotheses: list[list[str]]
     references: list[list[str]]
     ended: list[bool]
-    tensors: RolloutTensors | None = None
     tokens: Sequence[str] = dataclasses.field(default=(), repr=False, compare=False)
     source: SourceTexts | None = dataclasses.field(default=None, repr=False, compare=False)
     sentences: Sequence[int] | None = dataclasses.field(default=None, repr=False, compare=False)
@@ -207,7 +191,6 @@ class Translations:
         sampled_TB: Any,
         references_TB: Any,
         tokens: Sequence[str],
-        tensors: RolloutTensors | None = None,
         source: SourceTexts | None = None,
         sentences: Sequence[int] | None = None,
     ) -> "Translations":
@@ -217,7 +200,6 @@ class Translations:
             [[tokens[word] for word in row if word > EOS] for row in sampled],
             [[tokens[word] for word in row if word > EOS] for row in references],
             [EOS in row for row in sampled],
-            tensors,
             tokens,
             source,
             sentences,
@@ -229,23 +211,37 @@ def reward(name: str) -> Callable[[T], T]:
     return REWARDS.register(name)
 
 
+def as_numbers(answer: Any, where: str) -> Floats:
+    """Convert numbers that a reward returned; whatever else numpy would take for a number is refused."""
+    try:
+        values = np.asarray(answer)
+    except (RuntimeError, TypeError, ValueError) as error:  # a tensor with gradient; lists of different lengths
+        raise UserError(f"returned something that is not a number: {error}", where) from error
+    if values.dtype.kind not in "biuf":
+        raise UserError(f"returned {str(answer)[:50]!r}, which is not a real number of 64 bits", where)
+    return values.astype(np.float64)
+
+
 def by_step(answer: Any, steps: Sequence[int], where: str = "reward") -> Floats:
     """Convert what a reward returned to potentials (T, B), repeating the last one after a sentence's end."""
     if isinstance(answer, np.ndarray) and answer.ndim == 2:
         if answer.shape != (max(steps), len(steps)):
             expected = f"({max(steps)}, {len(steps)})"
             raise UserError(f"returned an array of {answer.shape}, not (steps, sentences) = {expected}", where)
-        potentials_TB = answer.astype(np.float64)
+        potentials_TB = as_numbers(answer, where)
         for column, n_steps in enumerate(steps):
             potentials_TB[n_steps:, column] = potentials_TB[n_steps - 1, column]
     else:
         potentials_TB = np.zeros((max(steps), len(steps)))
+        if not hasattr(answer, "__len__") or isinstance(answer, dict):
+            raise UserError(f"returned {str(answer)[:50]!r}, not a list with an entry for each sentence", where)
         if len(answer) != len(steps):
             raise UserError(f"returned values for {len(answer)} sentences, not {len(steps)}", where)
         for column, (potential, n_steps) in enumerate(zip(answer, steps, strict=True)):
-            values = np.asarray(potential, dtype=np.float64)
-            if values.ndim and len(values) != n_steps:
-                raise UserError(f"returned {len(values)} numbers for a sentence of {n_steps} steps", where)
+            values = as_numbers(potential, where)
+            if values.ndim and values.shape != (n_steps,):
+                found = f"{len(values)} numbers for a sentence of {n_steps} steps"
+                raise UserError(f"returned {found}{', in several dimensions' * (values.ndim > 1)}", where)
             if values.ndim:
                 potentials_TB[:n_steps, column] = values
             potentials_TB[n_steps - 1 :, column] = values[-1] if values.ndim else values

@@ -81,6 +81,8 @@ class Lookahead:
     def of(cls, candidates: Candidates, unit: Pieces | Words) -> "Lookahead":
         """List the prefixes that the candidates need."""
         translations, prefixes = candidates.translations, list[Prefix]()
+        translations = dataclasses.replace(translations, source=unit.source(translations.source))
+        candidates = dataclasses.replace(candidates, translations=translations)
         sizes, before_N, after_N = [0] * len(translations.hypotheses), [], []
         state, place = 0, (-1, -1)
         for step, sentence, longer in zip(candidates.steps, candidates.sentences, candidates.hypotheses, strict=True):

@@ -4,13 +4,12 @@
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.core.registry import REWARDS, load_plugin_modules
 from pysimt_sac.rewards.base import (
@@ -33,13 +32,11 @@ class Rewards:
     potentials_TB: R_t, the weighted sum of the parts; R_T after the end of a sentence.
     scale_B: c; the reward of a step is r_t = c (R_t - R_{t-1}).
     parts: R_T of each part by sentence, without weight and scale, for the log.
-    learned_TB: the share in potentials_TB of the parts that learn, which changes as they do; None if there are none.
     """
 
     potentials_TB: Floats
     scale_B: Floats
     parts: dict[str, Floats]
-    learned_TB: Floats | None = None
 
 
 class Rewarder:
@@ -49,7 +46,8 @@ class Rewarder:
         """eval_filters: join pieces into words if `reward_unit` is `word`. where: the section, for error messages."""
         options = read(RewardOptions)
         load_plugin_modules(options.reward_modules)
-        self.unit = Words(eval_filters) if options.reward_unit == "word" else Pieces()
+        self.words = Words(eval_filters)
+        self.unit = self.words if options.reward_unit == "word" else Pieces()
         self.scale = options.reward_scale
         self.weights = parse_mixture(options.reward, where)
         self.parts: dict[str, Any] = {}
@@ -61,11 +59,10 @@ class Rewarder:
 
     def __call__(self, translations: Translations) -> Rewards:
         """Compute the rewards of a batch."""
-        potentials = self.potentials(translations, self.parts)
-        mixed_TB = self.mix(potentials)
+        potentials = {name: self.potentials_of(name, translations) for name in self.parts}
+        mixed_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
         scale_B = self.scales(translations)
-        learned_TB = self.mix({name: potentials[name] for name in self.learners}) if self.learners else None
-        return Rewards(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()}, learned_TB)
+        return Rewards(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()})
 
     def next_rewards(self, translations: Translations, candidates_TBK: Any, limits_B: Any) -> Floats:
         """Return r(s,a) for K next words of every state of a batch, (T, B, K): exactly what taking each would earn.
@@ -76,7 +73,6 @@ class Rewarder:
         candidates_TBK: ids; `<pad>`, `<bos>` and entries after the end of a hypothesis are no candidates, and get 0.
         limits_B: maximum number of steps of each sentence.
         """
-        self.check_no_learners()
         candidates = Candidates.of(translations, candidates_TBK, limits_B)
         growth_TBK = np.zeros(candidates.shape)
         if not candidates.steps:
@@ -94,18 +90,13 @@ class Rewarder:
         """Return R_T (B) and scale c (B) of whole hypotheses; faster than `__call__`, which scores all steps."""
         scores_B = np.zeros(len(translations.ended))
         for name, weight in self.weights.items():
-            part, unit = self.parts[name], self.unit_of(name)
+            part = self.parts[name]
             if isinstance(part, IncrementalReward):
-                scores_B += weight * part.final(
-                    unit.whole(translations.references), unit.whole(translations.hypotheses)
-                )
+                texts = (self.unit.whole(side) for side in (translations.references, translations.hypotheses))
+                scores_B += weight * part.final(*texts)
             else:
                 scores_B += weight * self.potentials_of(name, translations)[-1]
         return scores_B, self.scales(translations)
-
-    def potentials(self, translations: Translations, names: Iterable[str]) -> dict[str, Floats]:
-        """Return R_t of some of the parts, without their weights, (T, B) each."""
-        return {name: self.potentials_of(name, translations) for name in names}
 
     def potentials_of(self, name: str, translations: Translations) -> Floats:
         """Return R_t of one part, without its weight, (T, B)."""
@@ -113,23 +104,17 @@ class Rewarder:
 
     def unit_of(self, name: str) -> Pieces | Words:
         """Return the unit that a part counts."""
-        return Pieces() if getattr(self.parts[name], "counts_pieces", False) else self.unit
+        return self.words if getattr(self.parts[name], "counts_words", False) else self.unit
 
     @property
     def learners(self) -> list[str]:
         """The parts that learn."""
         return [name for name, part in self.parts.items() if hasattr(part, "learn")]
 
-    def check_no_learners(self) -> None:
-        """Refuse parts that learn, for algorithms that look ahead."""
-        if self.learners:
-            what = f"{', '.join(self.learners)} learns from sampled words, and cannot tell what other words would earn"
-            raise UserError(what, "[model] reward", "use rewards that do not learn, or another algorithm")
-
     @property
-    def n_labels(self) -> int:
-        """The number of random labels, if a part needs one for every word (`unsup`); 0 if none does."""
-        return max(getattr(part, "n_labels", 0) for part in self.parts.values())
+    def n_samples(self) -> int:
+        """The number of samples of each source that the parts that learn look at; 0 if none does."""
+        return max((getattr(self.parts[name], "n_samples", 1) for name in self.learners), default=0)
 
     def scales(self, translations: Translations) -> Floats:
         """Return c of every sentence: the reference's length, or a number."""
@@ -138,23 +123,11 @@ class Rewarder:
             return np.array([float(len(reference)) for reference in references])
         return np.full(len(references), float(self.scale))
 
-    def learn(self, translations: Translations, new: bool = False) -> dict[str, float]:
-        """Update the parts that learn; return metrics to log, as `NAME_KEY`. new: the batch was just collected."""
-        metrics: dict[str, float] = {}
-        for name in self.learners:
-            part, examples = self.parts[name], self.unit_of(name).count(translations).translations
-            if new and hasattr(part, "observe"):
-                part.observe(examples)
-            metrics.update({f"{name}_{key}": value for key, value in part.learn(examples).items()})
-        return metrics
-
-    def learned_potentials(self, translations: Translations) -> Floats:
-        """Return the current share in R_t of the parts that learn, (T, B)."""
-        return self.mix(self.potentials(translations, self.learners))
-
-    def mix(self, potentials: dict[str, Floats]) -> Floats:
-        """Return the weighted sum of some of the parts."""
-        return np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
+    def learn(self, samples: Translations) -> dict[str, float]:
+        """Update the parts that learn; return metrics to log, as `NAME_KEY`."""
+        in_unit = self.unit.count(samples).translations
+        found = {name: self.parts[name].learn(in_unit) for name in self.learners}
+        return {f"{name}_{key}": value for name, values in found.items() for key, value in values.items()}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of the parts that have one, by name."""

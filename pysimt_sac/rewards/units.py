@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pysimt_sac.core.filters import FilterChain
-from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, Translations, by_step
+from pysimt_sac.rewards.base import UNKNOWN_WORD, Floats, SourceTexts, Translations, by_step
 
 UNKNOWN_PIECE, NEXT_PIECE = "\ue000", "\ue001"  # private-use characters, which no text or filter uses
 
@@ -62,6 +62,10 @@ class Pieces:
         """Return the pieces of whole sentences."""
         return list(sentences)
 
+    def source(self, source: SourceTexts | None) -> SourceTexts | None:
+        """Return the sources, which are in pieces already."""
+        return source
+
     def count(self, translations: Translations) -> Counted:
         """Return the translations, which are in pieces already."""
         return Counted(translations, translations)
@@ -90,12 +94,16 @@ class Words:
         """Return the words of whole sentences."""
         return [prefix.words for prefix in self.convert([Prefix(pieces, True) for pieces in sentences])]
 
+    def source(self, source: SourceTexts | None) -> SourceTexts | None:
+        """Return the sources in words."""
+        return dataclasses.replace(source, filters=self.filters) if source else None
+
     def count(self, translations: Translations) -> Counted:
         """Return the translations in words, and how many of them are complete at each step."""
         hypotheses, references = self.whole(translations.hypotheses), self.whole(translations.references)
         # A hypothesis without words, such as a single `@@`, has one step, too.
         ended = [flag or not words for flag, words in zip(translations.ended, hypotheses, strict=True)]
-        source = dataclasses.replace(translations.source, filters=self.filters) if translations.source else None
+        source = self.source(translations.source)
         own = Translations(hypotheses, references, ended, source=source, sentences=translations.sentences)
         sentences = list(translations.order)
         evaluated = Translations([*hypotheses], [*references], [*ended], source=source, sentences=sentences)

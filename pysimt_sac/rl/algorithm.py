@@ -17,6 +17,8 @@ from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.replay import ReplayBuffer
 from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
+OF_RANKS = ("collector", "replay", "rarity")  # parts that each process has for itself
+
 
 class ActorLoss(NamedTuple):
     """The weighted terms of the actor loss, each a mean over `n_items` steps; without any, the actor does not learn."""
@@ -64,7 +66,7 @@ class Algorithm(ABC):
         """
 
     def before_actor_learns(self) -> list[str]:
-        """Do something once, before the actor's first update; return lines to log. `rl.diagnostics` has a gate."""
+        """Do something once, before the actor's first update; return lines to log. `rl.gate` tests critics."""
         return []
 
     def report(self, step: int) -> dict[str, Tensor | float]:
@@ -85,7 +87,7 @@ class Algorithm(ABC):
 
     def rank_state(self) -> dict[str, Any]:
         """Return the state that each process has for itself: what it draws, and what it has stored."""
-        return {name: self.parts[name].state_dict() for name in ("collector", "replay") if name in self.parts}
+        return {name: self.parts[name].state_dict() for name in OF_RANKS if name in self.parts}
 
     def load_rank_state(self, state: dict[str, Any]) -> None:
         """Restore the state of `rank_state`."""

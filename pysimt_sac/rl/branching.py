@@ -51,10 +51,10 @@ def collect_branched(
     known_rewards: also compute r(s, a) for the likeliest words of every state. alpha: the returns of branches include
     the entropy of the states after them, over the likeliest words, with this weight.
     """
-    collector.rewarder.check_no_learners()
     generator, references_RB = collector.generator, collector.references(batch[actor.target])
     with actor.training_mode(dropout=False):
         encoded = actor.encode(batch)
+        collector.learn(actor, batch, encoded)
         stepper = actor.stepper(encoded)
         limits_B = step_limits(batch.lengths[actor.target], collector.max_len)
         trace = Trace(options.branch_words, int(limits_B.max()), batch.size, actor.device)
@@ -76,7 +76,7 @@ def collect_branched(
             all_greedy=options.branch_path == options.branch_continuation == "greedy",
             with_entropy=alpha > 0,
         )
-    experience = collector.score(actor, batch, encoded, path, step, generator, True, references_RB)
+    experience = collector.score(actor, batch, path, step, generator, True, references_RB)
     choices = likeliest_words(trace, len(path.tokens_TB) - 1, options.branch_min_probability)
     source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
     if known_rewards:

@@ -1,6 +1,5 @@
 """The collector: rolls out a batch without dropout, and scores the hypotheses."""
 
-import dataclasses
 from typing import Any
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor
 from pysimt_sac.core.actor import Actor, Encoded
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.rewards import Rewarder, RolloutTensors, SourceTexts, Translations, permute
+from pysimt_sac.rewards import Rewarder, SourceTexts, Translations, permute
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.rollout import Rollout, repeat_batch, repeat_encoded, roll_out, step_limits
 from pysimt_sac.rl.setup import RLOptions, Setup
@@ -20,19 +19,21 @@ RECENT = 30  # batches that metrics are averaged over
 class Collector:
     """Collects experience; owns the reward and its own random state.
 
-    last: the last experience. recent: counts of the last batches; a single one is not representative, since all its
-    sentences have the same length.
+    last: the last experience. samples: those of the last batch that rewards learn from, `n_samples` of each source in
+    adjacent columns. recent: counts of the last batches; a single one is not representative, since all its sentences
+    have the same length.
     """
 
     def __init__(self, setup: Setup) -> None:
         common = setup.read(RLOptions)
         self.rewarder = Rewarder(setup.read, setup.filters, setup.where)
         self.max_len, self.permute = common.rollout_max_len, common.permute_rewards
-        if self.permute and self.rewarder.learners:  # it would learn from the true sentences, or not at all
+        if self.permute and self.rewarder.learners:  # it would learn from the true sentences
             hint = "use a reward that does not learn"
             raise UserError("cannot be combined with a reward that learns", f"{setup.where} permute_rewards", hint)
         self.generator = torch.Generator().manual_seed(setup.seed)
         self.last: Experience | None = None
+        self.samples = Rollout(torch.zeros(0, 0, dtype=torch.long), torch.zeros(0, dtype=torch.long))
         self.recent: list[dict[str, float]] = []
         self.reward_metrics: dict[str, float] = {}
 
@@ -51,8 +52,8 @@ class Collector:
         temperature: sampling temperature.
         """
         encoded, rollout = self.roll_out(actor, batch, self.generator, forced_TB, n_samples, temperature)
-        encoded, batch = repeat_encoded(encoded, n_samples), repeat_batch(batch, n_samples)
-        return self.score(actor, batch, encoded, rollout, step, self.generator, learning=True)
+        self.learn(actor, batch, encoded)
+        return self.score(actor, repeat_batch(batch, n_samples), rollout, step, self.generator, learning=True)
 
     @torch.no_grad()
     def roll_out(
@@ -73,32 +74,40 @@ class Collector:
             stepper = actor.stepper(repeat_encoded(encoded, n_samples))
             return encoded, roll_out(stepper, limits_B, generator, forced_TB, temperature=temperature)
 
+    @torch.no_grad()
+    def learn(self, actor: Actor, batch: Batch, encoded: Encoded) -> None:
+        """Draw samples of every source for the rewards that learn, if there are any, and update these."""
+        n_samples = self.rewarder.n_samples
+        if not n_samples:
+            return
+        limits_B = step_limits(batch.lengths[actor.target], self.max_len).repeat_interleave(n_samples)
+        with actor.training_mode(dropout=False):
+            stepper = actor.stepper(repeat_encoded(encoded, n_samples))
+            self.samples = roll_out(stepper, limits_B, self.generator)
+        references_RC = batch[actor.target].repeat_interleave(n_samples, 1)
+        source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
+        sentences = [sentence for sentence in range(batch.size) for _ in range(n_samples)]
+        samples = Translations.from_ids(self.samples.tokens_TB, references_RC, actor.tokens, source, sentences)
+        self.reward_metrics = self.rewarder.learn(samples)
+
     def score(
         self,
         actor: Actor,
         batch: Batch,
-        encoded: Encoded,
         rollout: Rollout,
         step: int = 0,
         generator: torch.Generator | None = None,
         learning: bool = False,
         scored_against_RB: Tensor | None = None,
     ) -> Experience:
-        """Score a rollout. learning: first update learned rewards on it; include it in the metrics.
+        """Score a rollout. learning: include it in the metrics.
 
         scored_against_RB: references to use instead of the batch's and of `permute_rewards`.
         """
-        reference_RB, z_TB = batch[actor.target], None
+        reference_RB = batch[actor.target]
         against_RB = reference_RB if scored_against_RB is None else scored_against_RB
         source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
         translations = Translations.from_ids(rollout.tokens_TB, against_RB, actor.tokens, source=source)
-        if self.rewarder.learners:
-            labels = max(1, self.rewarder.n_labels)  # a user's learned reward may need none
-            z_TB = torch.randint(labels, rollout.tokens_TB[1:].shape, generator=generator).to(reference_RB.device)
-            tensors = reward_inputs(actor, encoded, batch[actor.source], rollout.tokens_TB, z_TB)
-            translations = dataclasses.replace(translations, tensors=tensors)
-            if learning:
-                self.reward_metrics = self.rewarder.learn(translations, new=True)
         rewards = self.rewarder(translations)
         if self.permute and scored_against_RB is None:
             steps = translations.steps
@@ -117,8 +126,6 @@ class Collector:
             rollout.tokens_TB,
             tensor(rewards.potentials_TB),
             tensor(rewards.scale_B),
-            z_TB,
-            None if rewards.learned_TB is None else tensor(rewards.learned_TB),
             created_at_update=step,
             sides=(actor.source, actor.target),
         )
@@ -134,7 +141,6 @@ class Collector:
         sentences_C: Tensor | None = None,
     ) -> Tensor:
         """Return c R_T (C) of any hypotheses. source, sentences_C: what they translate, for rewards that need it."""
-        self.rewarder.check_no_learners()
         if tokens_TC.size(1) == 0:
             return torch.zeros(0, device=tokens_TC.device)
         sentences = None if sentences_C is None else sentences_C.tolist()
@@ -162,19 +168,6 @@ class Collector:
             return reference_RB
         order = derangement(reference_RB.size(1), self.generator)
         return reference_RB.index_select(1, order.to(reference_RB.device))
-
-    def rescore(self, actor: Actor, encoded: Encoded, experience: Experience) -> Experience:
-        """Update learned rewards on replayed experience, and rescore it with them."""
-        if experience.z_TB is None or experience.learned_TB is None:
-            return experience
-        tokens_TB = experience.tokens_TB
-        tensors = reward_inputs(actor, encoded, experience.source_SB, tokens_TB, experience.z_TB)
-        source = SourceTexts(experience.source_SB, actor.source_tokens)
-        translations = Translations.from_ids(tokens_TB, experience.reference_RB, actor.tokens, tensors, source)
-        self.reward_metrics = self.rewarder.learn(translations)
-        now_TB = torch.from_numpy(self.rewarder.learned_potentials(translations)).to(tokens_TB.device, torch.float32)
-        potentials_TB = experience.potentials_TB + now_TB - experience.learned_TB
-        return dataclasses.replace(experience, potentials_TB=potentials_TB, learned_TB=now_TB)
 
     def count(self, translations: Translations, rewards: dict[str, float]) -> None:
         """Record the counts behind `metrics`."""
@@ -211,14 +204,6 @@ class Collector:
         self.generator.set_state(state["generator"])
         self.recent = state["recent"]
         self.rewarder.load_state_dict(state["rewarder"])
-
-
-@torch.no_grad()
-def reward_inputs(
-    actor: Actor, encoded: Encoded, source_SB: Tensor, tokens_TB: Tensor, z_TB: Tensor | None
-) -> RolloutTensors:
-    """Return the inputs of learned rewards."""
-    return RolloutTensors(source_SB, tokens_TB, mean_state(encoded), actor.embed(tokens_TB[1:]).detach(), z_TB)
 
 
 def mean_state(encoded: Encoded) -> Tensor:

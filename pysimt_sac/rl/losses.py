@@ -121,6 +121,13 @@ def leave_one_out_of_batch(returns_B: Tensor) -> Tensor:
     return others_B / max(1, len(returns_B) - 1)
 
 
+def group_advantages(returns_BS: Tensor, scale: bool) -> Tensor:
+    """A_s = R_s - mean R over the samples of the same source, (B, S), by default in their standard deviations."""
+    centred_BS = returns_BS - returns_BS.mean(-1, keepdim=True)
+    spread_B1 = returns_BS.std(-1, correction=0, keepdim=True)
+    return centred_BS / (spread_B1 + 1e-4) if scale else centred_BS
+
+
 def baseline_loss(predicted_N: Tensor, returns_N: Tensor) -> Tensor:
     """mean_t (b_t - R)^2."""
     return mean((predicted_N - returns_N.detach()).square())

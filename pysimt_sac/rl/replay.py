@@ -74,8 +74,7 @@ class Experience:
 
     source_SB, reference_RB: as in the batch. tokens_TB: the rollout, `<bos> ... <eos>`, with one more row than steps.
     potentials_TB: R_t at every step, R_T after the end. scale_B: the reward scale c.
-    z_TB: random labels of the words, for rewards that learn them. learned_TB: the share of such rewards in the
-    potentials. branches, choices: of branched rollouts. sides: names of source and target in a batch.
+    branches, choices: of branched rollouts. sides: names of source and target in a batch.
     """
 
     source_SB: Tensor
@@ -83,8 +82,6 @@ class Experience:
     tokens_TB: Tensor
     potentials_TB: Tensor
     scale_B: Tensor
-    z_TB: Tensor | None = None
-    learned_TB: Tensor | None = None
     branches: Branches | None = None
     choices: Choices | None = None
     created_at_update: int = 0

@@ -25,6 +25,11 @@ class Rollout(NamedTuple):
     tokens_TB: Tensor
     lengths_B: Tensor
 
+    def first(self, n_samples: int) -> "Rollout":
+        """Return the first of the `n_samples` adjacent hypotheses of every source."""
+        lengths_B = self.lengths_B[::n_samples]
+        return Rollout(self.tokens_TB[: int(lengths_B.max()), ::n_samples], lengths_B)
+
 
 class Trace:
     """A record of every step of a rollout: the k likeliest words, their log pi, and the decoder state.

@@ -19,7 +19,7 @@ from pysimt_sac.rewards import Translations
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.critic import TargetNetwork
-from pysimt_sac.rl.diagnostics import HealthMonitor
+from pysimt_sac.rl.health import HealthMonitor
 from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
 NO_ACTOR = (
@@ -30,8 +30,6 @@ NO_ACTOR = (
 # are shown.
 WITHOUT_ACTOR = {
     "critic_loss": "critic loss",
-    "unsup_accuracy": "label acc.",
-    "chance_accuracy": "by chance",
     "explained_variance": "expl. var.",
     "q": "Q",
     "return": "return",
@@ -80,15 +78,18 @@ class Log(Protocol):
 class Session:
     """One algorithm, from the start of training."""
 
-    def __init__(self, algorithm: type[Algorithm], actor: Actor, opts: RunOptions, log: Log) -> None:
+    def __init__(
+        self, algorithm: type[Algorithm], actor: Actor, opts: RunOptions, log: Log, is_trained: bool = False
+    ) -> None:
+        """is_trained: the actor translates already, even without a `pretrained_file`."""
         self.actor, self.log = actor, log
         train = read_section(TrainOptions, opts.train, f"{opts.filename} [train]")
-        self.filters = FilterChain(train.eval_filters)
+        self.filters = FilterChain((*actor.piece_filters, *train.eval_filters))
         self.seed = seed_of_rank(int(opts.train["seed"]))
         setup = Setup(actor, opts.model, str(opts.filename), self.seed, train, self.filters, log.say)
         self.warmup = setup.read(ActorOptions).actor_warmup
         common = setup.read(RLOptions)
-        self.health_freq, self.kl_weight = common.health_freq, common.kl_weight
+        self.health_freq, self.kl_weight = common.health_freq or train.disp_freq, common.kl_weight
         self.pretrained = TargetNetwork(actor.networks) if self.kl_weight else None
         if self.pretrained:
             self.pretrained_actor = actor.with_networks(self.pretrained.network)
@@ -96,7 +97,7 @@ class Session:
         self.stage, self.actor_learns = "", False
         self.reported: dict[str, float] = {}  # metrics not yet shown on the console
         self.first_update = 0  # of the actor; before it, the actor does not learn
-        if self.algorithm.collector and not train.pretrained_file:
+        if self.algorithm.collector and not (is_trained or train.pretrained_file):
             log.say(NO_ACTOR)
 
     def training_loss(self, batch: Batch, update: int) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class RLOptions:
         0.0, "weight of the KL divergence from the pre-trained actor at sampled states", minimum=0
     )
     permute_rewards: bool = option(False, "a control: every sentence gets another one's rewards")
-    health_freq: int = option(30, "updates between reports of the algorithm's metrics", minimum=1)
+    health_freq: int = option(0, "updates between reports of the algorithm's metrics; 0: as `disp_freq`", minimum=0)
 
 
 RL_OPTIONS = (ActorOptions, RLOptions)

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pysimt_sac.core.filters import join_hyphens
+from pysimt_sac.core.filters import FILTERS
 from pysimt_sac.text.preparation import SidePreparation, TextPreparation
 from pysimt_sac.text.subwords import JOINED_BY, make_segmenter
 
@@ -77,15 +77,33 @@ class PlainSide:
         if self.side.segmentation:
             line = JOINED_BY[self.side.segmentation.kind](line)
         if self.side.split_hyphens:
-            line = join_hyphens(line)
+            line = FILTERS["de-hyphen"](line)
         if self.detokenizer:
             line = self.detokenizer.detokenize(line.split())
         line = " ".join(line.splitlines())
         return line if "lowercase" in self.side.steps else line[:1].upper() + line[1:]
 
 
+class Unchanged:
+    """Text that needs no preparation."""
+
+    def prepare(self, lines: Iterable[str]) -> list[str]:
+        """Return the lines."""
+        return list(lines)
+
+    restore = prepare
+
+
 class PlainText:
     """Both sides of a model's text."""
 
     def __init__(self, preparation: TextPreparation, where: object) -> None:
-        self.source, self.target = PlainSide(preparation.source, where), PlainSide(preparation.target, where)
+        self.source: PlainSide | Unchanged = PlainSide(preparation.source, where)
+        self.target: PlainSide | Unchanged = PlainSide(preparation.target, where)
+
+    @classmethod
+    def as_it_is(cls) -> "PlainText":
+        """Return the conversion for a model that reads and writes plain text."""
+        plain = cls.__new__(cls)
+        plain.source = plain.target = Unchanged()
+        return plain

@@ -13,10 +13,10 @@ from typing import Any
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import read_lines, require_file, why
-from pysimt_sac.core.filters import join_bpe, join_sentencepiece
+from pysimt_sac.core.filters import FILTERS
 
 KINDS = ("bpe", "sentencepiece")
-JOINED_BY: dict[str, Callable[[str], str]] = {"bpe": join_bpe, "sentencepiece": join_sentencepiece}
+JOINED_BY: dict[str, Callable[[str], str]] = {"bpe": FILTERS["de-bpe"], "sentencepiece": FILTERS["de-spm"]}
 FILE_NAMES = {"bpe": "bpe", "sentencepiece": "spm"}
 
 Segmenter = Callable[[Iterable[str]], list[str]]

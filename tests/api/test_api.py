@@ -252,7 +252,6 @@ def test_scores_and_tests_are_those_of_the_command_line(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"shuffling": "Multeval"}, "no rule 'Multeval' .*did you mean 'multeval'"),
         ({"bootstrap": 1}, "bootstrap: 1 must be at least 2"),
         ({"shuffles": 0}, "shuffles: 0 must be at least 1"),
         ({"seed": -1}, "seed: -1 must be at least 0"),

@@ -27,16 +27,17 @@ def test_the_table_has_multevals_columns(outputs, capsys):
     assert lines[0] == "ref.de: 30 sentences"
     assert [line.split()[0] for line in lines[4:6]] == ["BLEU", "new"]
     assert "average" in lines[2]
-    assert "4/4" in lines[5]
-    assert any(line.startswith("200 shuffles (paired), 50 bootstrap samples, seed 1") for line in lines)
+    assert lines[5].endswith("2 of 2")
+    assert any(line.startswith("200 shuffles, 50 bootstrap samples, seed 1") for line in lines)
 
 
 def test_neither_longer_nor_shorter_translations_win(outputs, write, capsys):
     write("long.1", {"der": "der der"})
-    files = ["--ref", "ref.de", "--baseline", "base.1", "--system", "long", "long.1"]
+    write("long.2", {"der": "der der", "gras": "feld"})
+    files = ["--ref", "ref.de", "--baseline", "base.1", "base.2", "--system", "long", "long.1", "long.2"]
     assert main_sac(["compare", *files, *QUICK, "--metrics", "bleu,length"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["long"]]
-    assert [row[-1] for row in rows] == ["1/1", "-"]
+    assert [row[-1] for row in rows] == ["2", "-"]
 
 
 def test_json_is_reproducible_and_complete(outputs, capsys):
@@ -130,21 +131,19 @@ def test_the_baselines_own_hypotheses_are_called_identical_not_tested(outputs, w
     assert [system["against_baseline"]["identical"] for system in bleu["systems"][1:]] == [True, False]
 
 
-def test_multevals_shuffling_is_an_option(outputs, write, capsys):
-    write("base.3", {"frau": "dame"})
-    write("new.3", {"frau": "dame", "kind": "baby"})
-    arguments = ["compare", "--ref", "ref.de", "--baseline", "base.1", "base.2", "base.3", *QUICK]
-    p_values = []
-    for shuffling in ("paired", "multeval"):
-        words = ["--system", "new", "new.1", "new.2", "new.3", "--shuffling", shuffling, "--format", "json"]
-        assert main_sac([*arguments, *words]) == 0
-        (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
-        assert comparison["resampling"]["shuffling"] == shuffling
-        p_values.append(comparison["metrics"][0]["systems"][1]["against_baseline"]["p"])
-    assert p_values[0] != p_values[1]
-    assert main_sac([*arguments, "--system", "new", "new.1", "--shuffling", "multeval"]) == 2
-    error = "--shuffling multeval: needs the same number of runs for every system (use --shuffling paired)"
-    assert error in capsys.readouterr().err
+def test_the_baseline_can_have_a_name(outputs, capsys):
+    assert run("--system", "new", "new.1", "new.2", "--baseline-name", "C1") == 0
+    assert capsys.readouterr().out.splitlines()[4].split()[:3] == ["BLEU", "↑", "C1"]
+    assert run("--system", "C1", "new.1", "--baseline-name", "C1") == 2
+    assert "two systems are called 'C1'" in capsys.readouterr().err
+
+
+def test_a_translation_of_another_test_set_is_a_warning(outputs, write, folder, capsys):
+    lines = (folder / "new.1").read_text().splitlines()
+    (folder / "other.1").write_text("\n".join(lines[15:] + lines[:15]) + "\n")
+    assert run("--system", "new", "new.1", "--system", "other", "other.1") == 0
+    (warning,) = [line for line in capsys.readouterr().err.splitlines() if "another test set" in line]
+    assert warning.startswith("warning: other.1: is no closer to the lines of ref.de than to their neighbours")
 
 
 def test_the_same_run_twice_is_a_warning(outputs, capsys):

@@ -113,6 +113,25 @@ def test_included_keys_of_another_model_are_not_printed(write, capsys):
         assert told == ""
 
 
+@pytest.mark.parametrize("key", ["plugin_modules", "reward_modules"])
+@pytest.mark.parametrize("view", ["--resolved", "--options", "--check"])
+def test_what_only_shows_something_does_not_run_the_code_that_a_configuration_names(toy, capsys, key, view):
+    plugin = toy.folder / "mine.py"
+    plugin.write_text("import pathlib; pathlib.Path(__file__ + '.ran').touch()")
+    toy.config.write_text(toy.config.read_text().replace("[model]", f"[model]\n{key}: {plugin}"))
+    words = ["train", "--check", "-C"] if view == "--check" else ["config", view]
+    changes = ["train.model_type:MLENMT" if key == "plugin_modules" else "train.model_type:REINFORCENMT"]
+    words = [*words, str(toy.config), *changes]
+    assert main_sac(words) == 2
+    assert (
+        f"toy.conf [model] {key}: would run {plugin} (read that code first; --trust runs it)" in capsys.readouterr().err
+    )
+    assert main_sac(["config", str(toy.config)]) == 0  # the text as written
+    assert not plugin.with_name("mine.py.ran").exists()
+    assert main_sac([*words, "--trust"]) in (0, 3)
+    assert plugin.with_name("mine.py.ran").exists()
+
+
 # The ready ones
 
 

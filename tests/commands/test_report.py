@@ -21,11 +21,16 @@ def command(*arguments):
 
 
 @pytest.fixture
-def run(toy):
+def trained(toy):
     command("train", "-C", str(toy.config), "train.max_epochs:1", "train.eval_filters:lower")
-    checkpoint = next(toy.run_folder.glob("*.best.loss.ckpt"))
-    command("translate", "-s", "test", "-o", str(toy.run_folder / "out"), str(checkpoint))
     return toy.run_folder
+
+
+@pytest.fixture
+def run(trained):
+    checkpoint = next(trained.glob("*.best.loss.ckpt"))
+    command("translate", "-s", "test", "-o", str(trained / "out"), str(checkpoint))
+    return trained
 
 
 def page_data(path):
@@ -48,11 +53,25 @@ def test_a_run_folder_is_all_that_a_report_needs(run, toy, tmp_path, capsys):
     assert one["systems"] == ["toy"]
     assert one["source"] == toy.test_src.read_text().splitlines()
     assert one["reference"] == toy.test_trg.read_text().lower().splitlines()  # the run's own filter
-    assert one["outputs"] == [(run / "out.test.gs").read_text().splitlines()]
+    assert one["outputs"] == [[(run / "out.test.gs").read_text().splitlines()]]
     assert "Validation BLEU" in page.read_text(encoding="utf-8")
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
     assert {"curve-val_BLEU.svg", "curve-train_LOSS.svg", "frequency-test.svg"} <= drawn
     ElementTree.parse(tmp_path / "figures" / "frequency-test.svg")
+
+
+def test_what_a_run_has_not_translated_is_translated(trained, tmp_path, capsys):
+    command("translate", "-s", "test", "-f", "bs", "-k", "2", "--tune-lp", "-o", str(tmp_path / "out"), str(trained))
+    tuned = json.loads((tmp_path / "out.beam2.lp_alpha").read_text())
+    assert tuned["BLEU"][str(tuned["lp_alpha"])] == max(tuned["BLEU"].values())
+    page = tmp_path / "report.html"
+    assert main_sac(["report", str(trained), "--out", str(page), *QUICK, "--search", "beam2"]) == 0
+    assert {path.name for path in trained.glob("out.*")} == {"out.test.beam2", "out.test.beam2.raw"}
+    (one,) = page_data(page)["sets"]
+    assert one["outputs"] == [[(trained / "out.test.beam2").read_text().splitlines()]]
+    before = (trained / "out.test.beam2").stat().st_mtime_ns
+    assert main_sac(["report", str(trained), "--out", str(page), *QUICK]) == 0
+    assert (trained / "out.test.beam2").stat().st_mtime_ns == before
 
 
 def test_the_sides_of_the_direction_may_have_other_names(toy):

@@ -1,11 +1,17 @@
-"""The arithmetic of several processes, by hand: shards, means of gradients and of metrics, and seeds."""
+"""Several processes: shards, means of gradients and of metrics by hand, seeds, and who is waited for."""
+
+import os
+import sys
+import time
 
 import pytest
 import torch
 
+from pysimt_sac.core import distributed
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.distributed import optimizer_step, seed_of_rank, world
-from tests.distributed.processes import call
+from pysimt_sac.hosts.engine.training.console import SILENT, log_to_console
+from tests.distributed.processes import call, start, wait
 
 
 def test_all_sentences_are_somebodys():
@@ -63,3 +69,34 @@ def test_metrics_are_averaged_over_the_processes_that_have_them(tmp_path):
     assert found[0][2] == 7
     assert len({seed for _, _, seed in found}) == 3
     assert world.average_metrics({"mean": torch.tensor(2.0)}) == {"mean": 2.0}
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_process_that_the_others_wait_for_is_named(tmp_path, monkeypatch, late):
+    monkeypatch.setattr(distributed, "SLOW", 0.5)
+    told = tmp_path / "out" / f"{1 - late}.err"
+
+    def meet():
+        log_to_console(SILENT)
+        while world.rank == late and f"Waiting for process {late} of 2 for 0 s" not in told.read_text():
+            time.sleep(0.01)
+        world.barrier()
+
+    call(2, tmp_path / "out", meet)
+    assert told.read_text().count("Waiting for process") == 1
+    assert (tmp_path / "out" / f"{late}.err").read_text() == ""
+
+
+def test_a_process_that_never_comes_is_given_up(tmp_path):
+    def action(rank):
+        with world.joined(minutes=0.02):
+            while rank and "has not answered for 0.02 minutes" not in (tmp_path / "0.err").read_text():
+                time.sleep(0.01)
+            try:
+                world.barrier()
+            except distributed.UserError as error:
+                print(error, file=sys.stderr)
+                os._exit(2)
+        return 0
+
+    assert 2 in wait(start(2, action, tmp_path))

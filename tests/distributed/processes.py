@@ -47,7 +47,7 @@ def start(size: int, action, folder: Path) -> list[int]:
             os.environ.update(environment(rank, size, int(os.read(ports, PORT_LENGTH))))
             for number, name in ((1, "out"), (2, "err")):
                 os.dup2(os.open(folder / f"{rank}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-            sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+            sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
             status = action(rank)
         except SystemExit as end:
             status = end.code

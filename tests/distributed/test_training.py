@@ -15,9 +15,16 @@ LIKELIHOOD = {
 }
 CRITICS = ["model.gate_sentences:4", "model.critic_pretrain_updates:2", "model.support_size:4"]
 SAMPLING = {
-    "SACNMT": [*CRITICS, "model.alpha:auto", "model.kl_weight:0.1", "model.reward:bleu:0.5,unsup:0.5"],
+    "SACNMT": [
+        *CRITICS,
+        "model.alpha:auto",
+        "model.kl_weight:0.1",
+        "model.reward:bleu:0.5,unsup:0.5",
+        "model.known_reward:False",
+    ],
     "BranchedSACNMT": ["model.branch_path:sample", "model.permute_rewards:True"],
-    "SACUnsupNMT": ["model.discriminator_warmup:2"],
+    "SACUnsupNMT": [],
+    "VineNMT": ["model.rarity_weight:1"],
 }
 
 
@@ -49,7 +56,7 @@ def test_the_likelihood_is_that_of_one_process(trained, model_type):
 
 def learned(model):
     """Everything that learns, and must be the same in all processes."""
-    own = ("collector", "replay")
+    own = ("collector", "replay", "rarity")
     parts = {name: part for name, part in model.training_state()["algorithm"].items() if name not in own}
     return {"actor": model.state_dict(), **parts}
 

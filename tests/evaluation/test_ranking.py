@@ -160,5 +160,5 @@ def test_sheet_and_key_must_belong_together(files, texts):
     with pytest.raises(UserError, match=r"row 2: this item is not in the key .*belong to this key"):
         read_judgements([files / "sheet.csv"], files / "other.json")
     (files / "nokey.json").write_text('{"items": [{"item": 1}]}')
-    with pytest.raises(UserError, match="not the key of a ranking"):
+    with pytest.raises(UserError, match="not a key of a ranking: it lacks 'systems'"):
         read_judgements([files / "sheet.csv"], files / "nokey.json")

@@ -134,17 +134,18 @@ def test_an_actor_over_other_weights_is_another_one(both):
         assert not torch.equal(actor.log_probs(actor.encode(batch), hypotheses.tokens_TB, steps), expected)
 
 
-@pytest.fixture
-def waiting(both):
-    """A wait-k actor over the same network, and the log-probabilities that it must have, by truncated sources."""
-    _, batch, (_, actor), _, hypotheses = both
-    actor.wait, tokens_TB, state, expected = 2, hypotheses.tokens_TB, None, []
-    states_SBC, mask_SB = actor.encode(batch)["src"]
+@pytest.fixture(params=["engine", "pysimt"])
+def waiting(both, request):
+    """Each host's wait-k actor over the same network, and the log-probabilities that it must have, by cut sources."""
+    model, batch, (engine, pysimt), _, hypotheses = both
+    tokens_TB, state, expected = hypotheses.tokens_TB, None, []
+    states_SBC, mask_SB = pysimt.encode(batch)["src"]
     for step, tokens_B in enumerate(tokens_TB[:-1]):
         read = {"src": (states_SBC[: 2 + step], mask_SB[: 2 + step])}
-        log_p_BV, state = actor.decoder.f_next(read, actor.embed(tokens_B), state)
+        log_p_BV, state = pysimt.decoder.f_next(read, pysimt.embed(tokens_B), state)
         expected.append(log_p_BV)
-    return actor, batch, hypotheses, torch.stack(expected)
+    model.dec.wait = pysimt.wait = 2
+    return {"engine": engine, "pysimt": pysimt}[request.param], batch, hypotheses, torch.stack(expected)
 
 
 def test_a_wait_k_actor_scores_what_its_policy_has_read(waiting):
@@ -152,10 +153,11 @@ def test_a_wait_k_actor_scores_what_its_policy_has_read(waiting):
     steps = Steps.of(hypotheses.lengths_B)
     found = actor.log_probs(actor.encode(batch), hypotheses.tokens_TB, steps)
     torch.testing.assert_close(found, steps.flatten(expected_TBV))
-    actor.wait = None
+    actor.decoder.wait = actor.wait = None
     assert not torch.allclose(actor.log_probs(actor.encode(batch), hypotheses.tokens_TB, steps), found)
 
 
+@torch.no_grad()
 def test_a_wait_k_stepper_reads_a_word_at_each_step_and_its_forks_go_on_from_there(waiting):
     """Forks from different steps of different sentences, in one stepper."""
     actor, batch, hypotheses, expected_TBV = waiting
@@ -167,7 +169,6 @@ def test_a_wait_k_stepper_reads_a_word_at_each_step_and_its_forks_go_on_from_the
         traced.append(stepper.decoder_states())
     sentences_C, times_C = torch.tensor([4, 2, 2]), torch.tensor([0, 3, 1])
     states_CH = torch.stack(traced)[times_C, sentences_C]
-    assert states_CH.size(1) == actor.state_size
     taken = actor.taken_words(actor.encode(batch), tokens_TB, Steps.of(hypotheses.lengths_B))
     assert taken.states_NH.size(1) == actor.state_size
     forked = stepper.fork(sentences_C, states_CH)

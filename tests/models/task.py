@@ -25,6 +25,8 @@ from pysimt_sac.hosts.engine.training.optim import Optimizer
 SIZES = {"emb_dim": 12, "enc_dim": 12, "dec_dim": 24, "out_logic": "deep", "direction": "src:Text -> trg:Text"}
 REWARD = {"reward": "late", "reward_modules": (str(Path(__file__).with_name("task_reward.py")),), "reward_scale": 1.0}
 TASK = {**SIZES, **REWARD, "rollout_max_len": 5, "lambda_mle": 0.0, "gate_sentences": 0, "health_freq": 50}
+TASK |= {"critic_pretrain_updates": 0}
+WAIT = {"enc_bidirectional": False, "translator_args": {"k": 1}}
 BATCH = 25  # sentences per update
 
 SOURCES = [f"kind{kind} {tail}".strip() for kind in (0, 1) for tail in ("", "x", "y", "x y", "y x")]
@@ -78,15 +80,15 @@ def updates(model, corpus, amount, **options):
 
 
 @functools.cache
-def actor(seed):
+def actor(seed, waits=False):
     """The weights that maximum likelihood gives."""
-    return updates(*make_model("SimultaneousNMT", seed), 150, lr=0.01).state_dict()
+    return updates(*make_model("MLENMT", seed, **(WAIT if waits else {})), 150, lr=0.01).state_dict()
 
 
 def learn(model_type, seed, amount, lr=0.003, **options):
     """The actor after so many updates of an algorithm with these options of `[model]`."""
     model, corpus = make_model(model_type, seed, **options)
-    model.load_state_dict(actor(seed))
+    model.load_state_dict(actor(seed, waits="translator_args" in options))
     model.start_training(Board())
     return updates(model, corpus, amount, lr=lr)
 

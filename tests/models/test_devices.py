@@ -21,13 +21,15 @@ VARIANTS = {
     "MIXERNMT": {},
     "MRTNMT": {"n_samples": 3, "mrt_reference": True},
     "VineNMT": {"branch_continuation": "sample"},
+    "VineNMT rarity": {"rarity_weight": 1.0, "permute_bonus": True},
     "ACNMT": CRITICS,
     "ERACNMT": CRITICS | {"known_reward": True},
     "SACNMT": CRITICS | {"alpha": "auto", "kl_weight": 0.1},
     "SACNMT known": CRITICS | {"known_reward": True, "lambda_return": 0.9},
     "BranchedSACNMT": {"lambda_return": 0.5, "alpha": 0.1},
     "SACUnsupNMT": {"reward": "unsup"},
-    "SACUnsupNMT return": {"reward": "unsup", "oracle": "return"},
+    "SACUnsupNMT counts": {"reward": "unsup", "bonus": "counts"},
+    "SACUnsupNMT permuted": {"reward": "unsup", "bonus": "policy", "permute_bonus": True},
 }
 
 # Who may let the host wait. torch itself does so for padded sources; a rollout asks who has ended, and its words go to
@@ -39,14 +41,15 @@ LENGTHS = {"Batch.__init__", "Experience.steps", "EngineActor.nll"}
 REPLAY = LENGTHS | {"Experience.converted"}
 BRANCHES = {"Collector.final_scores", "branch_points", "collect_branched", "complete"}
 WITH_CRITICS = ROLLOUT | LENGTHS | {"CriticEnsemble.readouts", "known_rewards"}
-LABELS = {"UnsupervisedReward", "ChoiceCounts", "sentences"}
+LABELS = {"SourceTexts", "Collector.learn", "LabelledDraws", "count_bonuses", "permute_within"}
+RARITY = {"TranslationMemory", "permute_within", "RarityBonus", "Vine.update"}
 MAY_WAIT = {
     "SimultaneousNMT": PADDED,
     "MLENMT": PADDED | {"EngineActor.nll"},
     "REINFORCENMT": ROLLOUT | LENGTHS,
     "MIXERNMT": ROLLOUT | LENGTHS | {"MIXER.update", "optimizer_step"},
     "MRTNMT": ROLLOUT | LENGTHS | {"unique_columns"},
-    "VineNMT": ROLLOUT | BRANCHES | {"EngineActor.nll"},
+    "VineNMT": ROLLOUT | LENGTHS | BRANCHES | RARITY,
     "ACNMT": WITH_CRITICS,
     "ERACNMT": WITH_CRITICS,
     "SACNMT": WITH_CRITICS | REPLAY,
@@ -54,7 +57,7 @@ MAY_WAIT = {
     | REPLAY
     | BRANCHES
     | {"BranchedSAC.update_critics", "states_with_alternatives", "optimizer_step"},
-    "SACUnsupNMT": ROLLOUT | REPLAY | LABELS,
+    "SACUnsupNMT": ROLLOUT | LENGTHS | LABELS,
 }
 
 

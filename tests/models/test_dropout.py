@@ -9,15 +9,16 @@ CRITICS = {"support_size": 3}
 SAMPLED = {"branch_path": "sample", "branch_continuation": "sample"}
 KINDS = {
     "REINFORCENMT": {"n_samples": 2, "baseline": "greedy"},
+    "GRPONMT": {"n_samples": 2},
     "MIXERNMT": {"mixer_delta": 2},
     "MRTNMT": {"n_samples": 3},
     "ACNMT": {**CRITICS, "known_reward": True},
     "ERACNMT": CRITICS,
     "SACNMT": {**CRITICS, "lambda_return": 0.5},
     "BranchedSACNMT": {**SAMPLED, "critic_every": 1, "lambda_return": 0.5},
-    "SACUnsupNMT": {"reward": "unsup", "oracle": "gold"},
-    "SACUnsupNMT by returns": {"reward": "unsup", "oracle": "return"},
-    "VineNMT": SAMPLED,
+    "SACUnsupNMT": {"reward": "unsup"},
+    "SACUnsupNMT by counts": {"reward": "unsup", "bonus": "counts", "permute_bonus": True},
+    "VineNMT": {**SAMPLED, "rarity_weight": 1.0},
 }
 
 

@@ -18,11 +18,9 @@ def start(model_type, options):
     [
         ("VineNMT", {"branch_states": 0}, "branch_states: must be at least 1"),
         ("BranchedSACNMT", {"gamma": 0.9}, "gamma: the returns of branches are not discounted"),
-        ("BranchedSACNMT", {"reward": "bleu:0.7,unsup:0.3"}, "reward: unsup learns from sampled words"),
         ("SACNMT", {"known_reward": True, "support_size": 0}, "known_reward: is not computed for the whole vocabulary"),
         ("ACNMT", {"known_reward": True, "permute_rewards": True}, "known_reward: cannot be combined"),
-        ("SACUnsupNMT", {"reward": "gleu:0.9,unsup:0.1"}, "reward: has no effect with `oracle: gold`"),
-        ("SACUnsupNMT", {"reward": "unsup", "reward_scale": "ref"}, "reward_scale: has no effect with `oracle: gold`"),
+        ("SACUnsupNMT", {"reward": "gleu:0.9,unsup:0.1"}, "reward: must be `unsup`: Q ignores any other"),
         ("SACUnsupNMT", {"reward": "unsup", "permute_rewards": True}, "permute_rewards: cannot be combined"),
         ("SACNMT", {"reward": "bleu:0.7,unsup:0.3", "permute_rewards": True}, "permute_rewards: cannot be combined"),
     ],
@@ -37,7 +35,8 @@ def test_options_that_cannot_act_are_refused(model_type, options, message):
     [
         ("SACNMT", {"gamma": 0.9}),
         ("BranchedSACNMT", {"known_reward": True, "permute_rewards": True}),
-        ("SACUnsupNMT", {"reward": "gleu:0.9,unsup:0.1", "reward_scale": "ref", "oracle": "return"}),
+        ("BranchedSACNMT", {"reward": "bleu:0.7,unsup:0.3"}),
+        ("SACNMT", {"reward": "bleu:0.7,unsup:0.3", "known_reward": True, "support_size": 2}),
     ],
 )
 def test_options_that_act_are_not(model_type, options):

@@ -12,7 +12,7 @@ from tests.models.runs import assert_same_state, changes, equal, lines, points, 
 
 CRITICS = ["critic_pretrain_updates:4", "support_size:6", "gate_sentences:4"]
 OF_CRITICS = "q q_target return td_error entropy max_probability critic_loss critic_gradient mle_loss"
-OF_LABELS = "unsup_accuracy unsup_mean unsup_words_per_source unsup_rank_frequent chance_accuracy entropy"
+OF_LABELS = "unsup_accuracy best_accuracy chance_accuracy unsup_mean unsup_n_1 unsup_n_8_or_more entropy q_spread"
 KINDS = {
     "reinforce": ("REINFORCENMT", ["baseline:greedy", "n_samples:2", "entropy_weight:0.01"],
                   "return return_spread entropy baseline mle_loss gradient_entropy reward_bleu"),
@@ -25,15 +25,18 @@ KINDS = {
     "ac": ("ACNMT", [*CRITICS, "actor_tau:0.5", "known_reward:True"], OF_CRITICS),
     "erac": ("ERACNMT", [*CRITICS, "support_size:0"], OF_CRITICS),
     "sac": ("SACNMT", [*CRITICS, "buffer_size:4", "actor_warmup:3"], f"{OF_CRITICS} alpha replay_fill replay_age"),
-    "sac, learned alpha": ("SACNMT", [*CRITICS, "alpha:auto", "support_size:0", "lambda_return:1"], OF_CRITICS),
+    "sac, learned alpha": ("SACNMT", [  # no known rewards in the whole vocabulary
+        *CRITICS, "alpha:auto", "support_size:0", "known_reward:False", "lambda_return:1"], OF_CRITICS),
     "sac, known reward": ("SACNMT", [*CRITICS, "known_reward:True", "lambda_return:0.9", "kl_weight:0.1"], "kl"),
-    "sac, mixed": ("SACNMT", [*CRITICS, "reward:bleu:0.7,unsup:0.3"], f"{OF_LABELS.split()[0]} reward_bleu"),
+    "sac, mixed": ("SACNMT", [*CRITICS, "reward:bleu:0.7,unsup:0.3", "known_reward:True"],
+                   "unsup_mean reward_bleu reward_unsup"),
     "branched sac": ("BranchedSACNMT", ["buffer_size:4"], f"critic_weight gain_of_best {OF_CRITICS} replay_age"),
     "branched sac, sampled": ("BranchedSACNMT", ["branch_path:sample", "branch_continuation:sample",
                               "lambda_return:0.5", "reward:gleu:0.7,bleu:0.3", "critic_every:1"], "q return"),
-    "sac unsup": ("SACUnsupNMT", ["buffer_size:4", "discriminator_warmup:3"], f"{OF_LABELS} q_spread support_size"),
-    "sac unsup, counts": ("SACUnsupNMT", ["discriminator:counts"], OF_LABELS),
-    "sac unsup, returns": ("SACUnsupNMT", ["oracle:return"], f"{OF_LABELS} return"),
+    "vine, rarity": ("VineNMT", ["rarity_weight:1", "reward:gleu:0.7,unsup:0.3"], "rarity_bonus unsup_mean"),
+    "sac unsup": ("SACUnsupNMT", ["permute_bonus:True"], f"{OF_LABELS} support_size"),
+    "sac unsup, counts": ("SACUnsupNMT", ["bonus:counts"], OF_LABELS),
+    "sac unsup, policy": ("SACUnsupNMT", ["bonus:policy"], "unsup_mean q_spread"),
 }  # fmt: skip
 
 
@@ -61,10 +64,10 @@ def test_a_resumed_run_equals_an_undisturbed_one(trained, kind):
     assert [len(lines(folder, "Gate: explained variance")) for folder in (whole, parts)] == [CRITICS[0] in options] * 2
 
 
-@pytest.mark.parametrize("kind", ["sac", "branched sac", "sac unsup"])
+@pytest.mark.parametrize("kind", ["sac", "branched sac", "sac, mixed", "vine, rarity"])
 def test_killed_again_and_again_it_ends_as_if_undisturbed(trained, kind):
     often = [*settings(trained, kind), "train.checkpoint_freq:2"]
-    name = f"{kind.replace(' ', '-')}-killed"
+    name = f"{kind.replace(', ', '-').replace(' ', '-')}-killed"
     whole = train(trained, f"{name}-never", often)
     words = ["train", "-C", trained.config, "-s", name, *often]
     for update in (1, 4, 3, 5):  # counted anew after each death

@@ -17,6 +17,7 @@ ALONE = 5  # updates in which the critics learn alone: an epoch
 def sac(trained):
     """A run of two epochs."""
     options = [f"critic_pretrain_updates:{ALONE}", "support_size:6", "buffer_size:4", "gate_sentences:4"]
+    options += ["known_reward:False", "actor_warmup:0"]
     words = [*changes(trained, "SACNMT", *options), "train.eval_zero:True", "train.max_epochs:2"]
     return words, train(trained, "sac-stages", words)
 
@@ -126,6 +127,7 @@ def test_the_divergence_from_the_pre_trained_actor_is_kept_small(model_type):
 
 def test_it_is_measured_from_the_actor_that_training_began_with_resumed_or_not(trained):
     options = ["gate_sentences:0", "kl_weight:1", "gradient_dropout:False", "health_freq:1"]
+    options += ["critic_pretrain_updates:0", "actor_warmup:0"]
     words = [*changes(trained, "SACNMT", *options), "train.lr:0.01"]
     for stop in (1, 4):
         folder = train(trained, "sac-kl", words, f"train.max_iterations:{stop}")

@@ -1,15 +1,19 @@
 """Unsupervised Soft Actor-Critic: its oracle by hand, where its gradient goes, and what it learns."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from pysimt_sac.core.policy import Support, full_policy
-from pysimt_sac.core.steps import Steps
 from pysimt_sac.hosts.engine.data.corpus import Text
-from pysimt_sac.models.sac_unsup import aligned_steps, mean_of_others, oracle_q, reference_words
+from pysimt_sac.hosts.engine.shell import model_class
+from pysimt_sac.models.sac_unsup import SACUnsup, aligned_steps, oracle_q, reference_words
+from pysimt_sac.rewards.count_bonus import count_bonus, expected_bonus
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.replay import Experience
+from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.models import task
 
 
@@ -36,68 +40,85 @@ def test_the_oracle_by_hand():
     torch.testing.assert_close(found, torch.tensor([[0.0, 1.3, 0.15], [0.0, 0.3, 0.15]]))
 
 
-def test_the_mean_of_the_others_at_the_same_step():
-    steps = Steps.of(torch.tensor([4, 3, 3]))  # three, two and two steps; flat: by step, then by sentence
-    returns = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
-    assert mean_of_others(returns, steps).tolist() == [2.5, 2.0, 1.5, 5.5, 5.0, 4.5, 0.0]
-
-
-def model_after(updates=1, **options):
+def start(**options):
+    """The algorithm with the task's actor, and a batch."""
     model, corpus = task.make_model("SACUnsupNMT", 1, reward="unsup", **options)
     model.load_state_dict(task.actor(1))
     model.start_training(task.Board())
-    task.updates(model, corpus, updates, lr=1e-9)
-    model.train()
-    return model, corpus[corpus.batches(1)[0]]
+    return model.train(), corpus[corpus.batches(1)[0]]
 
 
-@pytest.mark.parametrize("options", [{}, {"oracle": "return", "discriminator": "counts"}], ids=["gold", "return"])
-def test_the_reward_reaches_the_actor_and_the_discriminator_does_not(options):
-    model, batch = model_after(5, **options)
-    term = model.session.algorithm.update(batch, 6).terms["rl"]
-    assert model.session.gradient_norm(term) > 1e-4
-    discriminator = model.session.algorithm.discriminator
-    if discriminator.network is not None:
-        before = [weight.detach().clone() for weight in discriminator.network.parameters()]
-        for weight in discriminator.network.parameters():
-            weight.grad = None
-        term.backward()
-        assert all(weight.grad is None for weight in discriminator.network.parameters())
-        assert all(map(torch.equal, before, discriminator.network.parameters()))
+def bonuses(monkeypatch, batch, model):
+    """What an update adds to Q: source, word, its probability and its bonus, of every word of the support."""
+    found, algorithm = [], model.session.algorithm
+    ask = algorithm.bonus
+
+    def listen(encoded, policy, support):
+        bonus_NK = ask(encoded, policy, support)
+        for row, column in support.valid_NK.nonzero().tolist():
+            place = policy.steps.sentences_N[row], support.tokens_NK[row, column]
+            values = policy.log_pi_NA[row, column].exp(), bonus_NK[row, column]
+            found.append((*map(int, place), *map(float, values)))
+        return bonus_NK
+
+    monkeypatch.setattr(algorithm, "bonus", listen)
+    algorithm.update(batch, 1)
+    return found
 
 
-def test_returns_are_divided_by_the_words_of_the_references(monkeypatch):
-    """The number of sampled words depends on the policy: the gradient would not be that of the expected return."""
-    model, batch = model_after(oracle="return", buffer_size=1)
-    reference_RB = batch["trg"]
-    batch["trg"] = torch.cat([reference_RB[:2], reference_RB[1:]])  # one word more than is sampled
-    divisors, whole = [], losses.reinforce_loss
-    monkeypatch.setattr(losses, "reinforce_loss", lambda *words: divisors.append(words[-1]) or whole(*words))
-    algorithm = model.session.algorithm
-    n_sampled = algorithm.update(batch, 2).n_items
-    assert divisors == [int((reference_RB[1:] > 0).sum()) + batch.size]
-    assert divisors != [n_sampled]
+@pytest.mark.parametrize("bonus", ["network", "counts", "policy", "frequency"])
+def test_the_reward_reaches_the_actor_and_what_makes_it_learns_nothing_from_it(bonus):
+    model, batch = start(bonus=bonus)
+    loss = model.session.algorithm.update(batch, 1)
+    assert model.session.gradient_norm(loss.terms["rl"]) > 1e-4
+    assert set(loss.terms) == {"rl", "mle"}
+    assert set(model.session.algorithm.parts) == {"collector"}
 
 
-def test_during_its_warm_up_the_discriminator_learns_and_the_actor_does_not_move():
-    """From labels that stay the same, so that there is something to learn: new ones are drawn for every rollout."""
-    options = {"discriminator_warmup": 60, "discriminator_lr": 0.01, "health_freq": 1}
-    model, corpus = task.make_model("SACUnsupNMT", 1, reward="unsup", **options)
-    model.load_state_dict(task.actor(1))
-    board = task.Board()
-    model.start_training(board)
-    algorithm, batch = model.session.algorithm, corpus[corpus.batches(1)[0]]
-    first = algorithm.collector.collect(algorithm.actor, batch, 1)
-    algorithm.collector.collect = lambda *_: first
-    before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    task.updates(model, corpus, 60, lr=0.01)
-    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
-    accuracy = board.curves["rl_unsup_accuracy"]
-    assert set(board.curves["rl_chance_accuracy"].values()) == {0.25}
-    assert accuracy[1] < accuracy[60]
-    assert accuracy[60] > 0.4
-    assert "rl_mle_loss" not in board.curves
-    assert set(algorithm.update(batch, 61).terms) == {"rl", "mle"}  # now the actor, too
+def test_counts_are_those_of_the_samples(monkeypatch):
+    model, batch = start(bonus="counts", unsup_samples=5)
+    found = bonuses(monkeypatch, batch, model)
+    tokens_TC = model.session.algorithm.collector.samples.tokens_TB
+    assert tokens_TC.size(1) == 5 * batch.size
+    for sentence, word, _, bonus in found:
+        n = int((tokens_TC[1:, 5 * sentence : 5 * sentence + 5] == word).sum())
+        assert bonus == pytest.approx(count_bonus(n, 4), abs=1e-6)
+
+
+def test_the_limit_is_that_of_the_policys_own_probabilities(monkeypatch):
+    model, batch = start(bonus="policy", unsup_samples=5, n_labels=3)
+    for _, _, probability, bonus in bonuses(monkeypatch, batch, model):
+        assert bonus == pytest.approx(expected_bonus(torch.tensor(probability), 5, 3).item(), abs=1e-5)
+
+
+def test_the_static_control_depends_on_the_word_alone(monkeypatch):
+    model, batch = start(bonus="frequency")
+    for _, word, _, bonus in bonuses(monkeypatch, batch, model):
+        assert bonus == pytest.approx(math.log(4) * math.log(word + 1) / math.log(len(model.trg_vocab)), abs=1e-5)
+
+
+def test_a_network_learns_the_labels_of_the_samples_of_an_update():
+    """The policy is uniform: most words are drawn once or twice. Chance is a quarter."""
+    options = {"reward": "unsup", "rollout_max_len": 8, "unsup_samples": 4, "discriminator_steps": 200}
+    model = tiny_model(40, spread=0.5, model_class=model_class(SACUnsup), emb_dim=16, enc_dim=16, **options)
+    torch.nn.init.zeros_(model.dec.out2prob.weight)
+    model.start_training(task.Board())
+    algorithm = model.train().session.algorithm
+    sources, references = (tiny_sentences(10, 40, seed, longest=8) for seed in (1, 2))
+    algorithm.update(tiny_batch(model, sources, references), 1)
+    found = {name: float(value) for name, value in algorithm.report(1).items()}
+    assert found["unsup_accuracy"] > 0.6
+    assert found["chance_accuracy"] == 0.25
+    assert found["unsup_accuracy"] <= found["best_accuracy"]
+    assert 1.39 > found["unsup_n_1"] > found["unsup_n_2_to_3"] > 0.2
+
+
+def test_a_permuted_bonus_is_another_for_the_same_words():
+    gradients = []
+    for permute in (False, True):
+        model, batch = start(bonus="counts", permute_bonus=permute, oracle_beta=1.0)
+        gradients.append(model.session.gradient_norm(model.session.algorithm.update(batch, 1).terms["rl"]))
+    assert gradients[0] != gradients[1]
 
 
 def test_a_constant_q_moves_nothing():
@@ -133,4 +154,4 @@ def nll_of_bad(model):
 def test_other_rewards_alone_are_refused(toy, pysimt):
     outcome = pysimt("train", "-C", toy.config, "train.model_type:SACUnsupNMT", "model.reward:bleu")
     assert outcome.status == 2
-    assert "lacks the part `unsup`" in outcome.error
+    assert "reward: must be `unsup`: Q ignores any other" in outcome.error

@@ -16,7 +16,11 @@ def run(system, seed, best, updates=100):
     """A run that was best at its second validation."""
     scores = {"best": {"BLEU": {"score": best, "update": 50}}, "validation": {"BLEU": [[0, 30.0], [50, best]]}}
     about = {"system": system, "seed": seed, "commit": "0123456789ab+", "updates": updates, "seconds": 7200}
+    about["lp_alpha"] = 0.6
     return about | scores
+
+
+PLAIN = {"train": {"model_type": "SimultaneousNMT"}}
 
 
 def sample_results(**changes):
@@ -25,7 +29,7 @@ def sample_results(**changes):
         "title": "Multi30K", "pair": "en-de", "short": False, "matrix": "multi30k.toml", "baselines": ["MLE"],
         "searches": ["beam6"], "tests": [TEST], "made": {}, "seconds": 36000, "data": {}, "ambiguous_words": {},
         "resampling": {"shuffling": "paired"}, "missing": ["METEOR is left out: no Java"],
-        "systems": [{"name": "MLE", "start": "", "config": "mle"},
+        "systems": [{"name": "MLE", "start": "", "config": "mle", "settings": PLAIN},
                     {"name": "SAC BLEU", "start": "MLE", "config": "sac_bleu"}],
         "runs": [run("MLE", 1, 37.0), run("MLE", 2, 38.0, 90), run("SAC BLEU", 1, 39.25)],
         "scores": [

@@ -55,13 +55,14 @@ def test_named_systems_come_with_what_they_start_from():
         ('start = "MLE"', 'start = "MLX"', "starts from 'MLX', which is not a system above it (did you mean 'MLE'?)"),
         ('config = "sac_bleu"', 'config = "sac_blue"', "no experiment is called 'sac_blue' (did you mean 'sac_bleu'?)"),
         ('name = "SAC BLEU"', 'name = "MLE"', "its name is another system's"),
-        ('name = "SAC BLEU"', 'name = "a=b"', "its name cannot be 'baseline' or contain any of =:,"),
-        ('name = "SAC BLEU"', 'name = "Baseline"', "its name cannot be 'baseline'"),
+        ('name = "SAC BLEU"', 'name = "a=b"', "its name cannot contain any of =:,"),
+        ("[scoring]", '[primary]\ntest_set = "val"\n[scoring]', "primary: test_set: there is no 'val'"),
+        ("[scoring]", '[primary]\nmetric = "bleu"\n[scoring]', "metric: there is no 'bleu' (did you mean 'BLEU'?)"),
         ('baselines = ["MLE"]', 'baselines = ["C1"]', "baselines: no system is called 'C1'"),
         ('baselines = ["MLE"]', "baselines = 1", "scoring: baselines: 1 is not "),
         ('corpus = "multi30k"', 'corpus = "multi31k"', "no corpus is called 'multi31k' (did you mean 'multi30k'?)"),
         ('reference = "', 'preference = "', "data: unknown key 'preference'"),
-        ("[[system]]", "[system", "is not valid TOML"),
+        ("[[system]]", "[system", "is not TOML"),
         ("beam = 2", "beam = 0", "decoding: beam: 0 must be at least 1"),
         ("bootstrap = 10", "bootstrap = 1", "scoring: bootstrap: 1 must be at least 2"),
     ],
@@ -110,6 +111,20 @@ def test_a_test_set_that_the_configurations_do_not_have(tmp_path, capsys):
     path.write_text(capsys.readouterr().out.replace('"test_ood"', '"test_odd"'))
     assert main_sac(["reproduce", "demo", "--matrix", str(path), "--out", str(tmp_path / "out"), "--plan"]) == 2
     assert "has no test set 'test_odd' (did you mean 'test_ood'?)" in capsys.readouterr().err
+
+
+def test_a_plan_does_not_run_the_code_that_a_configuration_names(tmp_path, capsys):
+    assert main_sac(["reproduce", "demo", "--print-matrix"]) == 0
+    matrix, plugin, ran = (tmp_path / name for name in ("mine.toml", "mine.py", "ran"))
+    text = capsys.readouterr().out
+    matrix.write_text(text.replace("overrides = [", f'overrides = ["model.plugin_modules:{plugin}", ', 1))
+    plugin.write_text(f"import pathlib; pathlib.Path({str(ran)!r}).touch()")
+    plan = ["reproduce", "demo", "--matrix", str(matrix), "--out", str(tmp_path / "out"), "--plan"]
+    assert main_sac(plan) == 2
+    assert f"would run {plugin} (read that code first; --trust runs it)" in capsys.readouterr().err
+    assert not ran.exists()
+    assert main_sac([*plan, "--trust"]) == 0
+    assert ran.exists()
 
 
 def test_a_pair_that_no_matrix_knows(capsys):

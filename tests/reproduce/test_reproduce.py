@@ -45,6 +45,8 @@ def test_everything_is_in_one_folder(folder):
     assert [(run["system"], run["seed"]) for run in results["runs"]] == [("MLE", 1), ("SAC BLEU", 1)]
     run = results["runs"][1]
     assert (run["updates"], len(run["validation"]["BLEU"])) == (8, 3)
+    assert run["lp_alpha"] in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
+    assert results["primary"] == {"metric": "BLEU"}
     assert results["systems"][1]["settings"]["train"]["max_iterations"] == 8
     assert set(results["data"]["inputs"]) == {f"{split}.{language}" for split in ("train", "val", *TESTS)
                                               for language in ("en", "de")}  # fmt: skip

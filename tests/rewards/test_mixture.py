@@ -116,9 +116,9 @@ def test_a_reward_without_options_of_its_own_is_given_those_of_all(registry):
     assert found.parts["scale"].tolist() == [3]
 
 
-def test_labels_are_wanted_by_the_unsupervised_reward_alone():
-    assert make_rewarder(reward="bleu,unsup", n_labels=7).n_labels == 7
-    assert make_rewarder(reward="bleu").n_labels == 0
+def test_samples_are_wanted_by_rewards_that_learn_alone():
+    assert make_rewarder(reward="bleu,unsup", unsup_samples=7).n_samples == 7
+    assert make_rewarder(reward="bleu").n_samples == 0
 
 
 def test_permuted_rewards_are_those_of_other_sentences_at_the_same_part_of_their_length():
@@ -152,6 +152,16 @@ def test_the_users_own_reward_is_a_function_in_a_file(tmp_path, registry):
         ([1.0], "for 1 sentences, not 2"),
         ([[0.0], [0.0, 1.0]], "returned 1 numbers for a sentence of 3 steps"),
         ([math.nan, 1.0], "not a finite number"),
+        ([1j, 1.0], "returned '1j', which is not a real number"),
+        ([10**400, 1.0], "returned '1000.*', which is not a real number"),
+        (["0.5", 1.0], "returned '0.5', which is not a real number"),
+        (["aaa", 1.0], "returned 'aaa', which is not a real number"),
+        ([[0.1, 0.2, "0.3"], 1.0], "which is not a real number"),
+        ([[0.1, 0.2, [0.3]], 1.0], "returned something that is not a number"),
+        ([[[0.1], [0.2], [0.3]], 1.0], "returned 3 numbers for a sentence of 3 steps, in several dimensions"),
+        (np.full((3, 2), "1"), "which is not a real number"),
+        (None, "returned 'None', not a list with an entry for each sentence"),
+        ({0: 1.0, 1: 1.0}, "not a list with an entry for each sentence"),
         (np.zeros((2, 2)), r"\(2, 2\), not \(steps, sentences\) = \(3, 2\)"),
     ],
 )

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pysimt_sac.core.errors import UserError
 from pysimt_sac.rewards import Translations, reward
 from pysimt_sac.rewards.bleu import BleuOptions, BleuReward
 from tests.rewards.random_texts import PIECES, words_of
@@ -183,12 +182,6 @@ def test_a_reward_of_the_users_own_is_called_with_the_extended_hypotheses(regist
     found = make("cut", unit).next_rewards(translations, candidates, limits)
     np.testing.assert_allclose(found, explicit(make("cut", unit), translations, candidates, limits), atol=1e-12)
     assert np.count_nonzero(found) > 10
-
-
-def test_rewards_that_learn_are_refused():
-    translations, candidates, limits = random_batch(2, 2, seed=5)
-    with pytest.raises(UserError, match="unsup learns from sampled words"):
-        make("bleu,unsup", "piece").next_rewards(translations, candidates, limits)
 
 
 def test_candidates_need_a_vocabulary():

@@ -170,9 +170,9 @@ def test_options_of_an_algorithm_reach_it(toy, pysimt):
 
 
 def test_they_are_listed_and_resolved(toy, gift, capsys):
-    assert main_sac(["config", str(toy.config), *gift, "--resolved"]) == 0
+    assert main_sac(["config", str(toy.config), *gift, "--resolved", "--trust"]) == 0
     assert "\ngift_size: 1.0\ngift_wrap: paper\n" in capsys.readouterr().out
-    assert main_sac(["config", str(toy.config), *gift, "--options"]) == 0
+    assert main_sac(["config", str(toy.config), *gift, "--options", "--trust"]) == 0
     listed = capsys.readouterr().out
     assert "[model] GiftOptions\n  gift_size: 1.0\n      `gift`: what every hypothesis earns\n" in listed
 

@@ -139,7 +139,8 @@ def test_the_users_own_reward_may_answer_by_the_step_of_words(registry):
     assert rewarder("complete")(translations).potentials_TB.T.tolist() == [[0, 1, 2, 3], [1, 0, 1, 1]]
 
 
-def test_a_reward_that_learns_is_given_words_or_if_it_wants_pieces(registry):
+def test_a_reward_that_learns_is_given_words(registry):
+    @reward("words")
     class Remembers:
         def __init__(self, options):
             self.given = None
@@ -147,19 +148,13 @@ def test_a_reward_that_learns_is_given_words_or_if_it_wants_pieces(registry):
         def __call__(self, translations):
             return [0.0] * len(translations.hypotheses)
 
-        def learn(self, translations):
-            self.given = translations.hypotheses
+        def learn(self, samples):
+            self.given = samples.hypotheses
             return {}
 
-    @reward("pieces")
-    class Pieces(Remembers):
-        counts_pieces = True
-
-    reward("words")(Remembers)
-    both = rewarder("words,pieces")
-    both.learn(Translations([["a", "@-@", "b", "c"]], [["a"]], [True]))
-    assert both.parts["words"].given == [["a-b", "c"]]
-    assert both.parts["pieces"].given == [["a", "@-@", "b", "c"]]
+    one = rewarder("words")
+    one.learn(Translations([["a", "@-@", "b", "c"]], [["a"]], [True]))
+    assert one.parts["words"].given == [["a-b", "c"]]
 
 
 def test_pieces_are_counted_as_ever():

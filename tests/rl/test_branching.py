@@ -264,7 +264,7 @@ def test_the_path_is_a_plain_rollout_and_scored_as_one(path):
     collector.generator.manual_seed(1)
     _, expected = collector.roll_out(actor, batch, collector.generator if path == "sample" else None)
     assert torch.equal(found.tokens_TB, expected.tokens_TB)
-    scored = collector.score(actor, batch, actor.encode(batch), expected)
+    scored = collector.score(actor, batch, expected)
     assert torch.equal(found.potentials_TB, scored.potentials_TB)
     assert torch.equal(found.scale_B, scored.scale_B)
     assert found.created_at_update == 3
@@ -376,9 +376,14 @@ def test_without_branches_a_path_and_its_known_rewards_are_left(options):
     torch.testing.assert_close(found.choices.rewards_TBK[..., 0], found.rewards_TB)
 
 
-def test_rewards_that_learn_are_refused():
-    with pytest.raises(UserError, match="cannot tell what other words would earn"):
-        collect(make(reward="bleu:0.5,unsup:0.5"))
+def test_rewards_that_learn_know_the_branches_words():
+    """The bonus of a mixture is that of the samples of the same update; no word's reward is unknown."""
+    made = make(reward="gleu:0.5,unsup:0.5", unsup_samples=3)
+    found, part = collect(made, known=True), made[1].rewarder.parts["unsup"]
+    assert len(part.draws) == 6
+    assert (found.choices.rewards_TBK != 0).any()
+    plain = collect(make(reward="gleu:0.5"), known=True)
+    assert not torch.equal(found.branches.returns_MK, plain.branches.returns_MK)
 
 
 def test_metrics_by_hand():

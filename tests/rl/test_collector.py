@@ -120,25 +120,23 @@ def test_looking_is_not_learning(model):
     setup = make_setup(model, rollout_max_len=6)
     collector, batch = Collector(setup), batch_of(model)
     before = collector.generator.get_state()
-    encoded, rollout = collector.roll_out(setup.actor, batch, generator=None)
-    collector.score(setup.actor, batch, encoded, rollout)
+    _, rollout = collector.roll_out(setup.actor, batch, generator=None)
+    collector.score(setup.actor, batch, rollout)
     assert collector.recent == []
     assert collector.last is None
     assert torch.equal(before, collector.generator.get_state())
 
 
-def test_rewards_that_learn_are_computed_anew_and_the_others_stay(model):
-    setup = make_setup(model, rollout_max_len=6, reward="bleu:1,unsup:0.5", discriminator_lr=0.1)
+def test_rewards_that_learn_are_given_samples_of_every_source(model):
+    setup = make_setup(model, rollout_max_len=6, reward="bleu:1,unsup:0.5", unsup_samples=3)
     collector, batch = Collector(setup), batch_of(model)
-    first = collector.collect(setup.actor, batch, 1)
-    assert first.z_TB is not None
-    again = first
-    for _ in range(5):
-        again = collector.rescore(setup.actor, setup.actor.encode(batch), again)
-    assert not torch.equal(again.learned_TB, first.learned_TB)
-    torch.testing.assert_close(again.potentials_TB - again.learned_TB, first.potentials_TB - first.learned_TB)
+    found = collector.collect(setup.actor, batch, 1)
+    assert collector.samples.tokens_TB.size(1) == 3 * batch.size
+    part = collector.rewarder.parts["unsup"]
+    assert sum(sum(draws.values()) for draws in part.draws.values()) == int((collector.samples.tokens_TB > EOS).sum())
     plain = collect(model)[1]
-    assert collector.rescore(setup.actor, setup.actor.encode(batch), plain) is plain
+    assert torch.equal(found.tokens_TB, plain.tokens_TB)  # the path is drawn first
+    assert 0 < collector.metrics["unsup_mean"] < 1.4
 
 
 @pytest.mark.parametrize("reward", ["bleu", "bleu:1,unsup:0.5"])

@@ -9,7 +9,7 @@ import torch
 from pysimt_sac.rl.replay import IN_USE, Branches, Choices, Experience, ReplayBuffer
 
 
-def experience(number, size=2, source=3, reference=4, steps=5, labels=False):
+def experience(number, size=2, source=3, reference=4, steps=5):
     """One whose numbers say which it is."""
     return Experience(
         source_SB=torch.full((source, size), number),
@@ -17,8 +17,6 @@ def experience(number, size=2, source=3, reference=4, steps=5, labels=False):
         tokens_TB=torch.full((steps + 1, size), number),
         potentials_TB=torch.rand(steps, size, generator=torch.Generator().manual_seed(number), dtype=torch.float64),
         scale_B=torch.full((size,), float(number)),
-        z_TB=torch.full((steps, size), number) if labels else None,
-        learned_TB=torch.full((steps, size), 0.5 * number) if labels else None,
         created_at_update=number,
     )
 
@@ -83,7 +81,7 @@ def test_drawing_does_not_touch_the_global_random_state():
 
 
 def test_what_comes_out_is_what_went_in():
-    stored = experience(7, labels=True)
+    stored = experience(7)
     replay = ReplayBuffer(2, seed=1)
     replay.add(stored)
     drawn = replay.sample()
@@ -116,7 +114,7 @@ def test_rewards_are_the_scaled_growth_of_the_potentials_and_nothing_after_the_e
 
 
 def test_some_hypotheses_can_be_selected():
-    whole = experience(3, size=4, labels=True)
+    whole = experience(3, size=4)
     some = whole.select(torch.tensor([2, 0]))
     assert torch.equal(some.potentials_TB, whole.potentials_TB[:, [2, 0]])
     assert all(value.size(-1) == 2 for value in some.tensors().values())
@@ -124,11 +122,10 @@ def test_some_hypotheses_can_be_selected():
 
 
 @pytest.mark.parametrize("amount", [0, 2, 5])
-@pytest.mark.parametrize("labels", [False, True])
-def test_a_restored_memory_goes_on_as_the_other_would_have(amount, labels):
+def test_a_restored_memory_goes_on_as_the_other_would_have(amount):
     one = ReplayBuffer(3, seed=1)
     for number in range(amount):
-        one.add(experience(number, steps=number + 1, source=number + 1, labels=labels))
+        one.add(experience(number, steps=number + 1, source=number + 1))
         one.sample()
     file = io.BytesIO()
     torch.save(one.state_dict(), file)
@@ -136,7 +133,7 @@ def test_a_restored_memory_goes_on_as_the_other_would_have(amount, labels):
     other = ReplayBuffer(3, seed=9)
     other.load_state_dict(torch.load(file, weights_only=True))
     for replay in (one, other):
-        replay.add(experience(8, labels=labels))
+        replay.add(experience(8))
     assert [entry.created_at_update for entry in one.entries] == [entry.created_at_update for entry in other.entries]
     for _ in range(5):
         mine, theirs = one.sample(), other.sample()

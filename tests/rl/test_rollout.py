@@ -43,8 +43,7 @@ def test_padding_and_flattening_undo_each_other():
     assert torch.equal(STEPS.flatten(padded), values)
 
 
-def test_following_values_and_values_of_sentences():
-    assert STEPS.following(torch.arange(1.0, 7.0)).tolist() == [4, 5, 0, 0, 6, 0]
+def test_values_of_sentences():
     assert STEPS.of_sentences(torch.tensor([7.0, 8.0, 9.0])).tolist() == [7, 8, 9, 7, 8, 8]
 
 

@@ -5,6 +5,7 @@ weights far below it, and a reinforcement loss is not a likelihood. `DIAGNOSTICS
 algorithm, in the order of the page; the page collapses all others.
 """
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,10 @@ class Diagnostic:
 
 GRADIENT_RATIO = "gradient_ratio"  # computed from the norms of both terms
 
+REWARD_NOTE = (
+    "What the algorithm maximises: mean over the rollouts of a batch, before reward_scale. If it rises and validation "
+    "does not, the reward does not measure what validation measures."
+)
 DIAGNOSTICS = {
     "rl_sampled_bleu": Diagnostic(
         "BLEU of rollouts",
@@ -51,6 +56,23 @@ DIAGNOSTICS = {
         "Explained variance of the critics",
         "1: Q predicts every return; 0: no better than the mean return; below 0: worse. The actor follows Q, which is "
         "noise while this is near 0. Only for algorithms with critics.",
+        0.0,
+    ),
+    "rl_unsup_accuracy": Diagnostic(
+        "Accuracy of the discriminator",
+        "On the random labels of words sampled in an update, which it has just learned. The line is chance with four "
+        "labels; `best accuracy`, below, is that of a table that has memorised them all. At chance the unsupervised "
+        "reward is 0.",
+        0.25,
+    ),
+    "rl_unsup_n_1": Diagnostic(
+        "Unsupervised reward of words drawn once",
+        "In nats, among the samples of a source in an update; at most the logarithm of the number of labels.",
+        0.0,
+    ),
+    "rl_unsup_n_8_or_more": Diagnostic(
+        "Unsupervised reward of words drawn eight times or more",
+        "Smaller than that of words drawn once, or the reward does not tell rare choices from frequent ones.",
         0.0,
     ),
     GRADIENT_RATIO: Diagnostic(
@@ -97,10 +119,14 @@ MEANINGS = {
     "rl_candidates": "hypotheses per sentence",
     "rl_support_size": "words per step over which the policy is improved",
     "rl_q_spread": "how much Q differs between these words",
-    "rl_unsup_accuracy": "accuracy of the discriminator on the labels of words",
-    "rl_chance_accuracy": "its accuracy by chance",
+    "rl_chance_accuracy": "accuracy of the discriminator by chance",
+    "rl_best_accuracy": "its accuracy if it memorised the labels of all samples",
+    "rl_unsup_mean": "mean unsupervised reward of the sampled words, in nats",
+    "rl_unsup_n_2_to_3": "mean unsupervised reward of words drawn two or three times among the samples of a source",
+    "rl_unsup_n_4_to_7": "mean unsupervised reward of words drawn four to seven times",
+    "rl_rarity_bonus": "mean bonus of the words of branched states for rare correct translations",
 }
-REWARD = "mean over the rollouts, before reward_scale"
+REWARD = "rl_reward_"
 
 TITLES = {
     "train_LOSS": "Training loss",
@@ -119,7 +145,7 @@ def curve_figures(systems: Sequence[ReportSystem]) -> list[Figure]:
     names = dict.fromkeys(name for system in systems for run in system.runs for name in all_curves(run))
     validation = [name for name in names if name.startswith("val_")]
     training = [name for name in TITLES if name in names]
-    shown = [name for name in DIAGNOSTICS if name in names]
+    shown = [name for name in names if name.startswith(REWARD)] + [name for name in DIAGNOSTICS if name in names]
     rest = [name for name in names if name not in {*validation, *training, *shown}]
     sections = (
         ("validation", validation),
@@ -144,10 +170,12 @@ def name_figures(section: str, name: str, systems: Sequence[ReportSystem]) -> li
     """Return the figures of one curve: one for each kind of run that must not share an axis."""
     groups: dict[tuple[str, str], list[Series]] = {}
     for number, system in enumerate(systems):
+        kinds: dict[tuple[str, str], list[tuple[Point, ...]]] = {}
         for run in system.runs:
             if name in (curves := all_curves(run)):
-                line = Series(system.name, tuple(thin_out(curves[name])), system_style(number))
-                groups.setdefault(kind_of_run(run, name), []).append(line)
+                kinds.setdefault(kind_of_run(run, name), []).append(curves[name])
+        for kind, runs in kinds.items():
+            groups.setdefault(kind, []).extend(series_of(system.name, system_style(number), runs))
     starts, losses = ({kind[place] for kind in groups} for place in range(2))
     figures = []
     for (start, loss), lines in groups.items():
@@ -155,6 +183,17 @@ def name_figures(section: str, name: str, systems: Sequence[ReportSystem]) -> li
         note = MEANING_OF_REINFORCED if loss == REINFORCEMENT else meaning(name)
         figures.append(curve_figure(section, name, lines, apart, note))
     return figures
+
+
+def series_of(name: str, style: int, lines: Sequence[tuple[Point, ...]]) -> list[Series]:
+    """Return the mean of a system's runs and their range at the updates that all have; each run if there are none."""
+    values = [dict(points) for points in lines]
+    common = sorted(set(values[0]).intersection(*values))
+    if len(lines) == 1 or not common:
+        return [Series(name, tuple(thin_out(points)), style) for points in lines]
+    mean = thin_out([(step, statistics.fmean(own[step] for own in values)) for step in common])
+    band = tuple((min(own[step] for own in values), max(own[step] for own in values)) for step, _ in mean)
+    return [Series(name, tuple(mean), style, band)]
 
 
 def kind_of_run(run: RunFolder, name: str) -> tuple[str, str]:
@@ -165,7 +204,7 @@ def kind_of_run(run: RunFolder, name: str) -> tuple[str, str]:
 
 
 def curve_figure(section: str, name: str, lines: Sequence[Series], apart: str, note: str) -> Figure:
-    """Make a figure with a line for each run; runs of a system share a style."""
+    """Make a figure with a line for each system."""
     title = curve_title(name) + (f": {apart}" if apart else "")
     return Figure(
         title=title,
@@ -186,6 +225,8 @@ def curve_title(name: str) -> str:
         return DIAGNOSTICS[name].title
     if name in TITLES:
         return TITLES[name]
+    if name.startswith(REWARD):
+        return f"Reward: {name.removeprefix(REWARD).replace('_', ' ')}"
     if name.startswith("val_"):
         return f"Validation {name.removeprefix('val_').replace('LOSS', 'loss')}"
     plain = name.removeprefix("rl_").removeprefix("train_").replace("_", " ")
@@ -196,4 +237,4 @@ def meaning(name: str) -> str:
     """Return the explanation of a curve, or an empty string if there is none."""
     if name in DIAGNOSTICS:
         return DIAGNOSTICS[name].note
-    return REWARD if name.startswith("rl_reward_") else MEANINGS.get(name, "")
+    return REWARD_NOTE if name.startswith(REWARD) else MEANINGS.get(name, "")

@@ -14,10 +14,12 @@ from pysimt_sac.evaluation.frequency import (
     SentenceGroup,
     analyse_frequency,
 )
+from pysimt_sac.evaluation.latency import Latency, find_latencies
 from pysimt_sac.evaluation.lexical import LexicalComparison, compare_lexical, label_case
 from pysimt_sac.evaluation.metrics import CorpusMetric, sentence_scores
 from pysimt_sac.evaluation.report.curves import curve_figures
-from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, Series, file_name, system_style
+from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Drawing, Figure, Series, file_name, system_style
+from pysimt_sac.evaluation.report.forest import Forest, forests
 from pysimt_sac.evaluation.report.input import ReportInput, ReportSet
 from pysimt_sac.evaluation.report.provenance import Provenance, find_provenance
 from pysimt_sac.evaluation.significance import Resampling
@@ -32,6 +34,7 @@ class SetReport:
     frequency: FrequencyAnalysis | None
     figures: tuple[Figure, ...]
     browser: dict[str, Any]
+    latencies: dict[str, Latency]  # of simultaneous systems
 
     @property
     def name(self) -> str:
@@ -41,7 +44,7 @@ class SetReport:
 
 @dataclass(frozen=True)
 class ReportData:
-    """The content of the page."""
+    """The content of the page. pooled: the comparison on all test sets together, if there are several."""
 
     systems: tuple[str, ...]
     runs: tuple[int, ...]
@@ -49,6 +52,17 @@ class ReportData:
     sets: tuple[SetReport, ...]
     curves: tuple[Figure, ...]
     provenance: Provenance | None = None
+    pooled: Comparison | None = None
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """All comparisons, the pooled one first."""
+        return [*([self.pooled] if self.pooled else []), *(test_set.comparison for test_set in self.sets)]
+
+    @property
+    def forests(self) -> list[Forest]:
+        """The plots of differences."""
+        return forests(self.comparisons, self.systems)
 
     def is_identical(self, number: int) -> bool:
         """Return whether a system has the baseline's hypotheses on every test set."""
@@ -61,9 +75,9 @@ class ReportData:
         ]
         return number > 0 and bool(found) and all(against and against.identical for against in found)
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[Drawing]:
         """Return all figures of the report."""
-        return [*self.curves, *(figure for test_set in self.sets for figure in test_set.figures)]
+        return [*self.forests, *self.curves, *(figure for test_set in self.sets for figure in test_set.figures)]
 
 
 def analyse(
@@ -79,7 +93,27 @@ def analyse(
         sets=tuple(analyse_set(test_set, given, metrics, resampling, measure) for test_set in given.sets),
         curves=tuple(curve_figures(given.systems)),
         provenance=find_provenance(given.systems),
+        pooled=compare_pooled(given, metrics, resampling),
     )
+
+
+def compare_pooled(given: ReportInput, metrics: Sequence[CorpusMetric], resampling: Resampling) -> Comparison | None:
+    """Compare the systems on all test sets together; None if there is only one, or not all systems have all of them."""
+    shapes = [{name: len(texts) for name, texts in test_set.outputs.items()} for test_set in given.sets]
+    if len(shapes) < 2 or any(shape != shapes[0] for shape in shapes):
+        return None
+    systems = [
+        System(
+            name,
+            tuple(
+                tuple(line for test_set in given.sets for line in test_set.outputs[name][run].lines)
+                for run in range(n_runs)
+            ),
+        )
+        for name, n_runs in shapes[0].items()
+    ]
+    references = [line for test_set in given.sets for line in test_set.reference.lines]
+    return compare_systems(references, systems[0], systems[1:], metrics, resampling, test_set="all test sets")
 
 
 def analyse_set(
@@ -107,22 +141,24 @@ def analyse_set(
         lexical=lexical,
         frequency=frequency,
         figures=tuple(figures),
-        browser=browser_data(test_set, systems, measure),
+        browser=browser_data(test_set, systems, measure, run_names(given, test_set)),
+        latencies=find_latencies({name: [text.path for text in texts] for name, texts in test_set.outputs.items()}),
     )
 
 
-def browser_data(test_set: ReportSet, systems: Sequence[System], measure: str) -> dict[str, Any]:
-    """Return the systems' first runs with sentence scores and labels of ambiguous words."""
-    outputs = [system.runs[0] for system in systems]
-    scores = sentence_scores(outputs, test_set.reference.lines, measure)
+def browser_data(test_set: ReportSet, systems: Sequence[System], measure: str, runs: Sequence[str]) -> dict[str, Any]:
+    """Return all runs of the systems with sentence scores and labels of ambiguous words. runs: their names."""
+    first = systems[0].runs
+    scores = [sentence_scores(system.runs, test_set.reference.lines, measure) for system in systems]
     return {
         "name": test_set.name,
         "systems": [system.name for system in systems],
-        "identical": [number > 0 and lines == outputs[0] for number, lines in enumerate(outputs)],
+        "runs": list(runs),
+        "identical": [number > 0 and system.runs == first for number, system in enumerate(systems)],
         "source": list(test_set.source),
         "reference": list(test_set.reference.lines),
-        "outputs": [list(lines) for lines in outputs],
-        "scores": [[round(score, 2) for score in np.nan_to_num(row).tolist()] for row in scores],
+        "outputs": [[list(lines) for lines in system.runs] for system in systems],
+        "scores": [np.round(np.nan_to_num(own), 2).tolist() for own in scores],
         "cases": [
             {
                 "line": case.line,
@@ -130,11 +166,20 @@ def browser_data(test_set: ReportSet, systems: Sequence[System], measure: str) -
                 "correct": list(case.correct),
                 "wrong": case.wrong_forms(),
                 "rare": case.rare,
-                "labels": [label_case(case, lines[case.line]) for lines in outputs],
+                "labels": [[label_case(case, lines[case.line]) for lines in system.runs] for system in systems],
             }
             for case in test_set.cases
         ],
     }
+
+
+def run_names(given: ReportInput, test_set: ReportSet) -> list[str]:
+    """Name the runs of a test set by their seeds if the systems agree in them, else by their numbers."""
+    names = []
+    for number in range(max(map(len, test_set.outputs.values()))):
+        seeds = {system.runs[number].seed for system in given.systems if number < len(system.runs)}
+        names.append(f"seed {seeds.pop()}" if len(seeds) == 1 and "" not in seeds else f"run {number + 1}")
+    return names
 
 
 def frequency_figure(

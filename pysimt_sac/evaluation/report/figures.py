@@ -1,4 +1,4 @@
-"""Line charts as SVG.
+"""Line charts as SVG; `forest` has the plot of differences.
 
 The SVG has classes (`s0`, `s1`, ...) instead of colours, so that the page can style it for light and dark mode.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 from pysimt_sac.core.files import atomic_write
 
@@ -27,11 +28,15 @@ TICKS = 5
 
 @dataclass(frozen=True)
 class Series:
-    """A named line; `style` is an index into COLOURS and DASHES."""
+    """A named line; `style` is an index into COLOURS and DASHES.
+
+    band: of a mean, the lowest and the highest value at each point.
+    """
 
     name: str
     points: tuple[Point, ...]
     style: int
+    band: tuple[Point, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,18 @@ class Figure:
     caption: str = ""
     note: str = ""
     file: str = ""
+
+    def svg(self) -> str:
+        """Return the chart as an SVG element, to be styled by the page."""
+        return chart_svg(self)
+
+    def height(self) -> float:
+        """Return the chart's height."""
+        return HEIGHT
+
+    def legend(self) -> dict[str, int]:
+        """Return the names of the lines and their styles."""
+        return {line.name: line.style for line in self.series}
 
 
 def file_name(name: str) -> str:
@@ -172,11 +189,13 @@ def tag(name: str, text: str = "", **attributes: object) -> str:
     return f"<{opening}>{html.escape(text)}</{name}>"
 
 
-def svg(figure: Figure) -> str:
-    """Return the figure as an SVG element, to be styled by the page."""
+def chart_svg(figure: Figure) -> str:
+    """Return a line chart as an SVG element."""
     drawn = [finite(line.points) for line in figure.series]
     x_axis = make_axis([0.0, *(x for points in drawn for x, _ in points)], LEFT, WIDTH - RIGHT)
-    heights = [y for points in drawn for _, y in points]
+    heights = [y for points in drawn for _, y in points] + [
+        y for line in figure.series for ends in line.band for y in ends
+    ]
     guide = [figure.guide] if figure.guide is not None else []
     y_axis = make_axis([*heights, *guide], HEIGHT - BOTTOM, TOP, figure.log_y, margin=0.04)
     label = html.escape(f"{figure.title}: {', '.join(dict.fromkeys(line.name for line in figure.series))}")
@@ -187,6 +206,11 @@ def svg(figure: Figure) -> str:
         *(line_across("guide", y_axis.place(value)) for value in guide),
     ]
     for line, points in zip(figure.series, drawn, strict=True):
+        if line.band:
+            both = list(zip(points, line.band, strict=True))
+            lower = [f"{x_axis.place(x):.1f},{y_axis.place(low):.1f}" for (x, _), (low, _) in both]
+            upper = [f"{x_axis.place(x):.1f},{y_axis.place(high):.1f}" for (x, _), (_, high) in both]
+            parts.append(tag("polygon", class_=f"band s{line.style}", points=" ".join([*lower, *reversed(upper)])))
         # For the tooltip: the values themselves, since coordinates are rounded.
         shown = {"data_name": line.name, "data_values": " ".join(f"{x:.7g},{y:.5g}" for x, y in points)}
         if len(points) == 1:
@@ -227,35 +251,52 @@ def line_styles() -> str:
     rules = []
     for number, (colour, dash) in enumerate(zip(COLOURS, DASHES, strict=True)):
         rules.append(f".s{number}{{stroke:{colour}{f';stroke-dasharray:{dash}' if dash else ''}}}")
-        rules.append(f".dot.s{number}{{fill:{colour}}}")
+        rules.append(f".dot.s{number},.band.s{number}{{fill:{colour}}}")
     return "\n".join(rules)
 
 
-def standalone_svg(figure: Figure) -> str:
-    """Return an SVG file with title, legend and styles."""
-    style = (
-        "text{font:12px sans-serif;fill:#222}.title{font-weight:bold}.line,.axis{fill:none;stroke-width:1.8}"
-        ".axis{stroke:#444;stroke-width:1}.grid{stroke:#ddd}.guide{stroke:#999;stroke-dasharray:1 2}" + line_styles()
-    )
-    row = 18.0
-    legend_height = row * len(figure.series) + 8
-    total = HEIGHT + 26 + legend_height
+STANDALONE = (
+    "text{font:12px sans-serif;fill:#222}.title{font-weight:bold}.line,.axis{fill:none;stroke-width:1.8}"
+    ".axis{stroke:#444;stroke-width:1}.grid{stroke:#ddd}.guide{stroke:#999;stroke-dasharray:1 2}"
+    ".band{stroke:none;opacity:.18}.line.seeds{stroke-width:5;stroke-dasharray:none}"
+)
+
+
+class Drawing(Protocol):
+    """What can be saved: a line chart or a forest plot."""
+
+    @property
+    def title(self) -> str:
+        """The title above it."""
+
+    @property
+    def file(self) -> str:
+        """Its file name without suffix."""
+
+    def svg(self) -> str:
+        """Return an SVG element."""
+
+    def height(self) -> float:
+        """Return its height."""
+
+    def legend(self) -> dict[str, int]:
+        """Return the names of what is drawn, and their styles."""
+
+
+def save_figure(figure: Drawing, path: Path) -> None:
+    """Write a figure as an SVG file with title, legend and styles."""
+    height, names, row = figure.height(), figure.legend(), 18.0
+    total = height + 26 + row * len(names) + 8
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {total:g}" width="{WIDTH * 1.5:g}">',
-        f"<style>{style}</style>",
+        f"<style>{STANDALONE}{line_styles()}</style>",
         tag("rect", width=WIDTH, height=total, fill="white"),
         tag("text", figure.title, class_="title", x=8, y=17),
-        f'<svg y="26" width="{WIDTH:g}" height="{HEIGHT:g}">{svg(figure)}</svg>',
+        f'<svg y="26" width="{WIDTH:g}" height="{height:g}">{figure.svg()}</svg>',
     ]
-    for number, line in enumerate(figure.series):
-        place = 26 + HEIGHT + row * (number + 0.5)
-        css_class = f"line s{line.style}"
-        parts.append(tag("line", class_=css_class, x1=LEFT, x2=LEFT + 30, y1=place, y2=place))
-        parts.append(tag("text", line.name, x=LEFT + 38, y=place + 4))
-    return "".join([*parts, "</svg>\n"])
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as an SVG file."""
+    for number, (name, style) in enumerate(names.items()):
+        place = 26 + height + row * (number + 0.5)
+        parts.append(tag("line", class_=f"line s{style}", x1=LEFT, x2=LEFT + 30, y1=place, y2=place))
+        parts.append(tag("text", name, x=LEFT + 38, y=place + 4))
     with atomic_write(path) as stream:
-        stream.write(standalone_svg(figure))
+        stream.write("".join([*parts, "</svg>\n"]))

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.core.files import kind_of, stream_lines
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.lexical import Case, read_cases
+from pysimt_sac.evaluation.report.missing import search_of, test_splits, with_translations
 from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
 from pysimt_sac.evaluation.texts import NamedText, check_lengths, check_runs, check_texts, read_text
 
@@ -22,7 +23,8 @@ class ReportRequest:
     runs: (system, run folder); several runs of one system have the same name; outputs: hypothesis files by
     (system, split), instead of those in run folders; sources, references, ambiguous: files by split, instead of those
     of the first run's configuration; training: the training text, target side; search: gs, beam6, ...; data: the
-    current folder of the files in the runs' configurations, if they have moved.
+    current folder of the files in the runs' configurations, if they have moved; baseline: a system's name; none: the
+    control, if there is one, else the first.
     """
 
     runs: tuple[tuple[str, Path], ...] = ()
@@ -33,6 +35,7 @@ class ReportRequest:
     training: Path | None = None
     search: str = ""
     data: Path | None = None
+    baseline: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,21 +72,18 @@ def gather(request: ReportRequest) -> ReportInput:
     systems = read_systems(request)
     if not systems:
         raise UserError("no runs or hypotheses are given", hint="pysimt-sac report RUN... --out report.html")
+    systems = baseline_first(with_missing(systems, request), request.baseline)
     paths = {system.name: output_paths(system, request) for system in systems}
     baseline = systems[0].name
     warnings: list[str] = []
     if not paths[baseline]:
-        where = str(systems[0].runs[0].path) if systems[0].runs else baseline
-        raise UserError(
-            "no translations of the first system found",
-            where,
-            f"pysimt translate -s test -f bs -o {where}/out CKPT",
-        )
+        hint = f"give them with --hyp {baseline}:SPLIT=FILE, or translate into its folder"
+        raise UserError("there are no translations of the baseline", baseline, hint)
     first_run = next((run for system in systems for run in system.runs), None)
     sets: list[ReportSet] = []
     for split in dict.fromkeys(split for own in paths.values() for split in own):
         if split not in paths[baseline]:
-            warnings.append(f"{split}: left out, because the first system, {baseline!r}, has no translation of it")
+            warnings.append(f"{split}: left out, because the baseline, {baseline!r}, has no translation of it")
             continue
         missing = [system.name for system in systems if split not in paths[system.name]]
         warnings += [f"{split}: {name!r} has no translation of it" for name in missing]
@@ -104,6 +104,37 @@ def read_systems(request: ReportRequest) -> list[ReportSystem]:
         )
         for name in names
     ]
+
+
+def with_missing(systems: Sequence[ReportSystem], request: ReportRequest) -> list[ReportSystem]:
+    """Translate what runs have no translations of."""
+    runs = [run for system in systems for run in system.runs]
+    splits, search = test_splits(runs, (split for _, split in request.outputs)), request.search or search_of(runs)
+    wanted = {
+        system.name: [split for split in splits if (system.name, split) not in request.outputs] for system in systems
+    }
+    return [
+        ReportSystem(
+            system.name,
+            tuple(with_translations(run, wanted[system.name], search, request.data) for run in system.runs),
+        )
+        for system in systems
+    ]
+
+
+def baseline_first(systems: Sequence[ReportSystem], wanted: str) -> list[ReportSystem]:
+    """Put the baseline first: the wanted one; else the control of reinforcement, continued maximum likelihood."""
+    names = [system.name for system in systems]
+    if wanted and wanted not in names:
+        raise UserError(f"no system is called {wanted!r}", "--baseline", did_you_mean(wanted, names))
+    reinforced = any(run.reinforced for system in systems for run in system.runs)
+    controls = [
+        system.name
+        for system in systems
+        if reinforced and system.runs and all(run.fine_tuned and not run.reinforced for run in system.runs)
+    ]
+    baseline = wanted or next(iter(controls), names[0])
+    return sorted(systems, key=lambda system: system.name != baseline)
 
 
 def output_paths(system: ReportSystem, request: ReportRequest) -> dict[str, list[Path]]:

@@ -14,9 +14,11 @@ from importlib import resources
 from pysimt_sac.core.version import full_version
 from pysimt_sac.evaluation.comparison import COMPARISON_COLUMNS, comparison_table
 from pysimt_sac.evaluation.frequency import REFERENCE, frequency_table
+from pysimt_sac.evaluation.latency import latency_table
 from pysimt_sac.evaluation.lexical import LexicalComparison, accuracy_table, word_table
 from pysimt_sac.evaluation.report.data import ReportData
-from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, line_styles, svg, system_style
+from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, line_styles, system_style
+from pysimt_sac.evaluation.report.forest import verdicts
 from pysimt_sac.evaluation.tables import as_html
 
 TITLE = "Translation report"
@@ -29,6 +31,13 @@ RUN_NOTES = (
     "saved, out of all the run's updates; at update 0 it is the starting point, and training brought no improvement",
     "-: the model has no such setting. Only the last parts of paths are shown.",
 )
+FOREST_NOTE = (
+    "Dot: the difference of the means; thick line: 95% over seeds, whether the method helps; thin line: 95% over test "
+    "sentences, whether these runs differ. A line that crosses 0 does not show a difference. Right is better in every "
+    "plot."
+)
+BAND_NOTE = "Of several seeds: the mean, and as a band the lowest and the highest, over the updates that all runs have."
+SINGLE_NOTE = "The sentences are about the first test set: not every system has all of them."
 FREQUENCY_FIGURES = (
     "Figures: P percent of a text's words have at most this training frequency. A lower curve means rarer words."
 )
@@ -48,6 +57,7 @@ def render_page(data: ReportData, title: str = TITLE) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     sections = {
+        "verdict": ("Verdict", verdict_part(data)),
         "scores": ("Scores", scores_part(data)),
         "lexical": ("Ambiguous words", lexical_part(data)),
         "frequency": ("Word frequency", frequency_part(data)),
@@ -106,10 +116,12 @@ def header(data: ReportData, title: str, links: Mapping[str, str]) -> str:
     )
 
 
-def legend(data: ReportData, with_runs: bool = False, with_reference: bool = False) -> str:
-    """Render the systems with their line styles."""
+def legend(data: ReportData, with_runs: bool = False, with_reference: bool = False, without: int | None = None) -> str:
+    """Render the systems with their line styles. without: the number of a system to leave out."""
     entries = []
     for number, (name, runs) in enumerate(zip(data.systems, data.runs, strict=True)):
+        if number == without:
+            continue
         note = ", the baseline" if with_runs and number == 0 and len(data.systems) > 1 else ""
         note += f", {runs} runs" if with_runs and runs > 1 else ""
         note += f", identical to {escape(data.systems[0])}" if with_runs and data.is_identical(number) else ""
@@ -132,10 +144,29 @@ def notes_list(notes: Iterable[str]) -> str:
     return '<ul class="notes">' + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
 
 
+def verdict_part(data: ReportData) -> str:
+    """Render a sentence for each system, and the differences from the baseline by metric and test set."""
+    sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in verdicts(data.comparisons[0]))
+    if not sentences:
+        return ""
+    baseline = escape(data.systems[0])
+    plots = "".join(
+        f"<figure><figcaption><b>{escape(plot.title)} from {baseline}</b></figcaption>{plot.svg()}</figure>"
+        for plot in data.forests
+    )
+    notes = notes_list((FOREST_NOTE, *([] if data.pooled else [SINGLE_NOTE] * (len(data.sets) > 1))))
+    css_class = "figures pairs" if len(data.forests) in (2, 4) else "figures"
+    inside = f'{legend(data, without=0)}<div class="{css_class}">{plots}</div>{notes}' if plots else ""
+    return f'<ul class="verdict">{sentences}</ul>{inside}'
+
+
 def scores_part(data: ReportData) -> str:
-    """Render the table of `pysimt-sac compare` for each test set."""
-    tables = [comparison_table(test_set.comparison) for test_set in data.sets]
-    return "".join(as_html(table, table.title) for table in tables) + notes_list((COMPARISON_COLUMNS, *tables[0].notes))
+    """Render the table of `pysimt-sac compare` for all test sets together and for each, and latencies."""
+    tables = [comparison_table(comparison) for comparison in data.comparisons]
+    latencies = [latency_table(found.latencies, f"Latency, {found.name}") for found in data.sets if found.latencies]
+    return "".join(as_html(table, table.title) for table in (*tables, *latencies)) + notes_list(
+        (COMPARISON_COLUMNS, *tables[0].notes, *(note for table in latencies[:1] for note in table.notes))
+    )
 
 
 def lexical_part(data: ReportData) -> str:
@@ -189,7 +220,9 @@ def curves_part(data: ReportData) -> str:
     number, inside = blocks("more")
     if number:
         parts.append(f"<details><summary>{number} more curves</summary>{inside}</details>")
-    return legend(data) + "".join(parts) if parts else ""
+    band = any(line.band for figure in data.curves for line in figure.series)
+    note = notes_list([BAND_NOTE]) if band else ""
+    return legend(data) + note + "".join(parts) if parts else ""
 
 
 def provenance_part(data: ReportData) -> str:
@@ -207,13 +240,13 @@ def provenance_part(data: ReportData) -> str:
         parts.append(f'<details{is_open}><summary>{title}</summary><ul class="warnings">{entries}</ul></details>')
     if not found.warnings:
         parts.append("<p>The logs have no warnings.</p>")
-    if found.differing:
-        parts.append(as_html(found.differing, "Settings that differ between the systems"))
-    if found.defaults:
-        inside = as_html(found.defaults, "Settings that only some of the models have, at their default values")
-        number = len(found.defaults.rows)
-        parts.append(f"<details><summary>{number} settings at their defaults that only some models have</summary>")
-        parts.append(f"{inside}</details>")
+    for table, what in (
+        (found.differing, "settings that differ between the systems"),
+        (found.defaults, "settings at their defaults that only some models have"),
+    ):
+        if table:
+            inside = as_html(table, f"{what[0].upper()}{what[1:]}")
+            parts.append(f"<details><summary>{len(table.rows)} {what}</summary>{inside}</details>")
     return "".join(parts)
 
 
@@ -225,4 +258,4 @@ def figure_block(figure: Figure, last_values: bool = False) -> str:
     if last_values:
         lasts = [f"{escape(line.name)} {line.points[-1][1]:.4g}" for line in figure.series if line.points]
         caption += f'<span class="last">last: {"; ".join(lasts)}</span>'
-    return f"<figure><figcaption>{caption}</figcaption>{svg(figure)}</figure>"
+    return f"<figure><figcaption>{caption}</figcaption>{figure.svg()}</figure>"

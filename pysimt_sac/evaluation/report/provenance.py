@@ -75,7 +75,7 @@ def run_row(system: str, name: str, run: RunFolder) -> tuple[str, ...]:
         system,
         name,
         str(train.get("model_type", UNKNOWN)),
-        log.seed or str(train.get("seed", UNKNOWN)),
+        run.seed or UNKNOWN,
         setting_text(train.get("pretrained_file")) if run.fine_tuned else "random weights",
         run.checkpoint.name,
         UNKNOWN if update is None else f"{update:,}" + (f" of {last:,.0f}" if last is not None else ""),

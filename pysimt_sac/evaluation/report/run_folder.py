@@ -5,13 +5,13 @@ read from a checkpoint.
 """
 
 import configparser
-import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pysimt_sac.core.curves import read_points
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import read_lines
 from pysimt_sac.core.filters import FilterChain
@@ -20,7 +20,9 @@ from pysimt_sac.hosts.engine.config.parser import parse_direction
 
 STAMP = re.compile(r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d):\d\d (?P<message>.*)")
 WARNING = "Warning: "
-OUTPUT_NAME = re.compile(r"(?P<prefix>.*)\.(?P<split>[^.]+)\.(?P<search>gs|beam\d+)(?P<raw>\.raw)?")
+OUTPUT_NAME = re.compile(
+    r"(?P<prefix>.*)\.(?P<split>(?!wait\d)[^.]+)\.(?P<search>(wait\d+\.)?gs|beam\d+)(?P<raw>\.raw)?"
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class RunFolder:
     checkpoint: Path = Path()
     history: dict[str, Any] = field(default_factory=dict)
     log: RunLog = field(default_factory=RunLog)
+
+    @property
+    def seed(self) -> str:
+        """The seed, as in the log or else in the configuration; empty if neither has it."""
+        return self.log.seed or str(self.options.get("train", {}).get("seed", ""))
 
     @property
     def fine_tuned(self) -> bool:
@@ -147,16 +154,10 @@ def moved_data(options: dict[str, Any], folder: Path, run: Path) -> dict[str, An
 def read_curves(folder: Path, exp_id: str) -> dict[str, tuple[Point, ...]]:
     """Read the points of all curves by name, without non-finite values."""
     path = folder / f"{exp_id}.scalars.jsonl"
-    lines = read_lines(path, "file of curves") if path.is_file() else []
     curves: dict[str, list[Point]] = defaultdict(list)
-    for number, line in enumerate(lines, 1):
-        try:
-            entry = json.loads(line)
-            if entry["value"] is not None:
-                curves[str(entry["name"])].append((float(entry["step"]), float(entry["value"])))
-        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-            if number < len(lines):  # a running process may still be writing the last line
-                raise UserError(f"line {number} is not a point of a curve", path) from error
+    for point in read_points(path) if path.is_file() else ():
+        if point.value is not None:
+            curves[point.name].append((float(point.step), float(point.value)))
     return {name: tuple(points) for name, points in curves.items()}
 
 

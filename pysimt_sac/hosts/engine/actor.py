@@ -29,10 +29,6 @@ class EngineActor(NetworkActor):
 
         return cls(networks, model.sl, model.tl, model.trg_vocab.tokens, load_batches, model.src_vocab.tokens)
 
-    def with_networks(self, networks: nn.ModuleDict) -> "EngineActor":
-        """Return the same actor with other weights."""
-        return EngineActor(networks, self.source, self.target, self.tokens, self.load_batches, self.source_tokens)
-
     @property
     def state_size(self) -> int:
         """The size of the output layer's input."""
@@ -45,7 +41,7 @@ class EngineActor(NetworkActor):
 
     def stepper(self, encoded: Encoded) -> RecurrentStepper:
         """Return the policy one step at a time."""
-        return RecurrentStepper(self.decoder, encoded)
+        return RecurrentStepper(self.decoder, encoded, wait=self.decoder.wait)
 
     def readouts(self, encoded: Encoded, tokens_TB: Tensor, positions_N: Tensor) -> Tensor:
         """Return the output layer's input (N, E) at every real step."""
@@ -85,6 +81,10 @@ class EngineActor(NetworkActor):
         readout_NE, output = self.readouts(encoded, tokens_TB, steps.positions_N), self.decoder.out2prob
         scores = linear_log_probs(output, readout_NE, steps.flatten(tokens_TB[1:]), EOS, temperature)
         return TakenWords(*scores, readout_NE.detach())
+
+    def attended(self, encoded: Encoded, tokens_TB: Tensor) -> Tensor:
+        """Return the source position that every step of given hypotheses attends to most, (T, B)."""
+        return self.decoder.attended(encoded, tokens_TB[:-1])  # type: ignore[no-any-return]
 
     def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:
         """Return the mean negative log-likelihood per word of the references."""

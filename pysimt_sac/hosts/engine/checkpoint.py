@@ -22,11 +22,12 @@ import torch
 from torch import Tensor, nn
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import atomic_write, require_file, sync_folder, why
+from pysimt_sac.core.files import atomic_write, kind_of, require_file, sync_folder, why
 from pysimt_sac.core.metrics import Metric
 from pysimt_sac.core.options import read_section
+from pysimt_sac.core.records import has_type
 from pysimt_sac.core.sections import TrainOptions
-from pysimt_sac.core.states import first_not_finite, has_type, is_plain_tensor
+from pysimt_sac.core.states import first_not_finite, is_plain_tensor
 from pysimt_sac.core.vocabulary import Vocabulary
 from pysimt_sac.hosts.choice import network_of
 from pysimt_sac.hosts.engine.config.parser import Options
@@ -203,19 +204,31 @@ def are_options(options: Any) -> bool:
 
 
 def find_checkpoint(named: str | Path, metric: str) -> Path:
-    """Return a checkpoint by its path, or, given a folder, the best one by a metric of its newest run."""
+    """Return a checkpoint by its path, or, given a folder, the best one by a metric of its newest run.
+
+    A run that was not validated with that metric has a first one of its own.
+    """
     path = Path(named)
-    if not path.is_dir():
-        if path.exists():
+    if (kind := kind_of(path)) != "folder":
+        if kind:
             return path
         hint = "correct the path, or train an actor first, e.g. pysimt train -C experiments/mle.conf"
         raise UserError("there is no such checkpoint or folder", f"[train] pretrained_file: {path}", hint)
-    links = [link for link in path.glob(f"*.best.{metric.lower()}.ckpt") if link.exists()]  # its file may be deleted
-    best = sorted(links, key=lambda link: link.stat().st_mtime)
+    links = [link for link in path.glob("*.best.*.ckpt") if link.exists()]  # its file may be deleted
+    if not any(link.name.endswith(f".best.{metric.lower()}.ckpt") for link in links) and links:
+        metric = first_metric(load_checkpoint(links[0]))
+    found = [link for link in links if link.name.endswith(f".best.{metric.lower()}.ckpt")]
+    best = sorted(found, key=lambda link: link.stat().st_mtime)
     if not best:
         hint = f"validate with eval_metrics: {metric}, or name a checkpoint"
         raise UserError(f"holds no best checkpoint by {metric}", path, hint)
     return best[-1]
+
+
+def first_metric(checkpoint: Checkpoint) -> str:
+    """Return the first of the `eval_metrics` that a checkpoint's run was validated with."""
+    train = Options.from_dict(checkpoint.options).train
+    return read_section(TrainOptions, train, f"{checkpoint.path} [train]").eval_metrics[0]
 
 
 def load_checkpoint_of_run(folder: Path, last: bool = False) -> Checkpoint:
@@ -223,8 +236,7 @@ def load_checkpoint_of_run(folder: Path, last: bool = False) -> Checkpoint:
     best = sorted(link for link in folder.glob("*.best.*.ckpt") if link.exists())
     if best and not last:
         checkpoint = load_checkpoint(best[0])
-        train = read_section(TrainOptions, Options.from_dict(checkpoint.options).train, f"{best[0]} [train]")
-        path = find_checkpoint(folder, train.eval_metrics[0])
+        path = find_checkpoint(folder, first_metric(checkpoint))
         return replace(checkpoint, path=path) if path.samefile(best[0]) else load_checkpoint(path)
     others = [*folder.glob("*-final.ckpt"), *folder.glob("*-update*.ckpt")]
     if not others:
@@ -297,6 +309,7 @@ def is_state(state: Any) -> bool:
         and set(STATE_TYPES) - OPTIONAL <= set(state) <= set(STATE_TYPES)
         and ("corpus" if state.get("host") == "pysimt" else "files") in state
         and all(has_type(value, STATE_TYPES[name]) for name, value in state.items())
+        and all(map(is_plain_tensor, state["weights"].values()))
         and are_options(state["config"])
         and EXP_ID.fullmatch(state["exp_id"]) is not None
         and min(state["journal"].values(), default=0) >= 0

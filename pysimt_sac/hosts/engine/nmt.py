@@ -16,15 +16,18 @@ from pysimt_sac.core.actor import Encoded
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.distributed import world
 from pysimt_sac.core.errors import UserError, did_you_mean
+from pysimt_sac.core.files import kind_of
 from pysimt_sac.core.metrics import Metric
 from pysimt_sac.core.options import defaults, read_section
 from pysimt_sac.core.registry import MODELS
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions
-from pysimt_sac.core.vocabulary import PAD, Vocabulary
+from pysimt_sac.core.vocabulary import EOS, PAD, Vocabulary
+from pysimt_sac.hosts.choice import network_of, wait_of
+from pysimt_sac.hosts.engine.checkpoint import Checkpoint
 from pysimt_sac.hosts.engine.config.parser import Options, parse_direction
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, find_files, read_sentences
 from pysimt_sac.network.layers import ConditionalGRUDecoder, RecurrentEncoder, set_precision
-from pysimt_sac.network.output import linear_cross_entropy
+from pysimt_sac.network.output import linear_cross_entropy, linear_log_probs
 from pysimt_sac.network.stepper import RecurrentStepper
 from pysimt_sac.rl.session import Log, TrainingStage
 
@@ -34,9 +37,13 @@ def real_positions(lengths_B: Tensor) -> Tensor:
     return (torch.arange(1, int(lengths_B.max())).unsqueeze(1) < lengths_B).flatten().nonzero().squeeze(1)
 
 
+@MODELS.register("SimultaneousWaitKNMT")
 @MODELS.register("SimultaneousNMT")
 class SimultaneousNMT(nn.Module):
-    """A translation model with a recurrent encoder and a conditional GRU decoder."""
+    """A translation model with a recurrent encoder and a conditional GRU decoder.
+
+    wait: the k of a wait-k search, at first the k of training; None: searches read the whole source.
+    """
 
     option_classes: ClassVar[tuple[type, ...]] = (ModelOptions,)
 
@@ -47,6 +54,9 @@ class SimultaneousNMT(nn.Module):
         self.opts.model = {**self.defaults, **opts.model}
         self.options = read_section(ModelOptions, self.opts.model, f"{opts.filename} [model]")
         self.recipe = read_section(RecipeOptions, self.opts.model, f"{opts.filename} [model]")
+        self.wait = wait_of(opts.train, opts.model, opts.filename)
+        if self.wait is not None:
+            self.check_waiting()
         self.sl, self.tl = parse_direction(self.options.direction, opts.filename)
         self.vocabs = vocabs or {
             side: Vocabulary.read(opts.vocabulary[side], self.options.short_list) for side in (self.sl, self.tl)
@@ -59,17 +69,41 @@ class SimultaneousNMT(nn.Module):
             )
         self.aux_loss: dict[str, Tensor] = {}
 
+    @classmethod
+    def of_checkpoint(cls, checkpoint: Checkpoint, options: Options) -> "SimultaneousNMT":
+        """Build the model of a checkpoint, without its layers."""
+        return cls(opts=options, vocabs=find_vocabularies(checkpoint, options))
+
+    def record(self) -> dict[str, Any]:
+        """Return what checkpoints store for `of_checkpoint`, in their history, instead of vocabularies: nothing."""
+        return {}
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether training starts from a model that translates already."""
+        return bool(self.opts.train.get("pretrained_file"))
+
     def set_defaults(self) -> None:
         """Fill `self.defaults`; derived models add the defaults of their own options."""
         self.defaults: dict[str, Any] = {}
         for cls in self.option_classes:
             self.defaults.update(copy.deepcopy(defaults(cls)))
+        if "WaitK" in network_of(self.opts.train, self.opts.model):
+            self.defaults["translator_type"] = "wk"
+
+    def check_waiting(self) -> None:
+        """Refuse what reads ahead: a wait-k model must not."""
+        for key, needed in {"enc_bidirectional": False, "translator_type": "wk"}.items():
+            if (given := getattr(self.options, key)) != needed:
+                place = f"{self.opts.filename} [model] {key}"
+                raise UserError(f"{given} reads ahead, which wait-k models do not", place, f"set it to {needed}")
 
     def setup(self, is_train: bool = True) -> None:
         """Create the layers."""
         encoder = RecurrentEncoder(self.options, len(self.src_vocab))
         self.encoders = nn.ModuleDict({self.sl: encoder})
         self.dec = ConditionalGRUDecoder(self.options, len(self.trg_vocab), {self.sl: encoder.ctx_size})
+        self.dec.wait = self.wait
         if self.options.tied_emb == "3way":
             encoder.emb.weight = self.dec.emb.weight
         set_precision(self, self.recipe.precision)
@@ -137,7 +171,7 @@ class SimultaneousNMT(nn.Module):
 
     def stepper(self, states: Encoded, suppress_unk: bool = False, normalise: bool = True) -> RecurrentStepper:
         """Return a stepper of the decoder, for searches."""
-        return RecurrentStepper(self.dec, states, suppress_unk, normalise)
+        return RecurrentStepper(self.dec, states, suppress_unk, normalise, self.wait)
 
     def forward(self, batch: Batch, uctr: int = 0, ectr: int = 0) -> dict[str, Any]:
         """Return the loss of a batch: the references' summed negative log-likelihood, label-smoothed in training."""
@@ -148,6 +182,16 @@ class SimultaneousNMT(nn.Module):
         smoothing = self.recipe.label_smoothing if self.training else 0.0
         loss = linear_cross_entropy(self.dec.out2prob, readout_NE, targets_N, smoothing)
         return {"loss": loss, "n_items": len(targets_N)}
+
+    def log_p_of_targets(self, batch: Batch) -> Tensor:
+        """Return the log-probability (B) of each target, `<eos>` included."""
+        ids_TB = batch[self.tl]
+        positions_N = real_positions(batch.lengths[self.tl]).to(ids_TB.device)
+        readout_NE = self.dec.readouts(self.encode(batch), ids_TB[:-1], positions_N)
+        tokens_N = ids_TB[1:].flatten().index_select(0, positions_N)
+        _, log_p_N, _ = linear_log_probs(self.dec.out2prob, readout_NE, tokens_N, EOS)
+        totals_B = torch.zeros(batch.size, dtype=torch.float64, device=ids_TB.device)
+        return totals_B.index_add_(0, positions_N % batch.size, log_p_N.double())
 
     def test_performance(self, loader: Iterator[Batch]) -> list[Metric]:
         """Compute the mean loss per word of a data set."""
@@ -195,6 +239,20 @@ class SimultaneousNMT(nn.Module):
 
     def load_training_state(self, state: dict[str, Any]) -> None:
         """Restore `training_state`."""
+
+
+def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Vocabulary] | None:
+    """Return a checkpoint's vocabularies; None if the user names files instead, or for pysimt's, which have none."""
+    overridden = options.vocabulary != checkpoint.options["vocabulary"]
+    sides = parse_direction(options.model.get("direction"), options.filename)
+    if not overridden and set(sides) <= set(checkpoint.vocabularies):
+        return checkpoint.vocabularies
+    for side in sides:
+        path = options.vocabulary.get(side)
+        if not (isinstance(path, str | Path) and kind_of(Path(path)) == "file"):
+            hint = f"name it with -x vocabulary.{side}:FILE, or translate in the folder where the model was trained"
+            raise UserError(f"the vocabulary file {path} does not exist", checkpoint.path, hint)
+    return None
 
 
 def network_class(registered: Any) -> type[SimultaneousNMT]:

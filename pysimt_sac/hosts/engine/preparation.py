@@ -7,7 +7,9 @@ from typing import Any
 import torch
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.core.options import defaults
+from pysimt_sac.core.sections import RecipeOptions, TrainOptions
+from pysimt_sac.hosts.choice import check_reads_alike
 from pysimt_sac.hosts.engine.checkpoint import (
     Checkpoint,
     find_checkpoint,
@@ -15,6 +17,7 @@ from pysimt_sac.hosts.engine.checkpoint import (
     load_checkpoint,
     load_weights,
 )
+from pysimt_sac.hosts.engine.config.recipe import SMOOTHED
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -55,6 +58,16 @@ def check_same_words(model: Any, checkpoint: Checkpoint) -> None:
             raise UserError(what, checkpoint.path, hint)
 
 
+def settings_of_pretraining(model: Any, options: TrainOptions, checkpoint: Checkpoint) -> list[str]:
+    """Return the keys of the learning rate that have the values with which an actor was trained from scratch."""
+    theirs = {**checkpoint.options["train"], **checkpoint.options["model"]}
+    values = {**vars(options), **vars(model.recipe)}
+    if options.model_type in SMOOTHED or theirs["model_type"] not in SMOOTHED:
+        return []
+    usual = {**defaults(TrainOptions), **defaults(RecipeOptions)}
+    return [key for key in ("lr", "lr_decay", "lr_schedule") if theirs.get(key) == values[key] != usual[key]]
+
+
 def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> list[str]:
     """Initialise, load pretrained weights unless a state will be loaded, freeze; return notes about it."""
     notes = []
@@ -62,6 +75,7 @@ def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> li
         model.reset_parameters()
     if options.pretrained_file and fresh:
         checkpoint = load_checkpoint(find_checkpoint(options.pretrained_file, options.eval_metrics[0]))
+        check_reads_alike(checkpoint.options, model.wait, checkpoint.path)
         weights = checkpoint.weights
         if options.pretrained_layers:
             weights = keep_prefixes(weights, options.pretrained_layers, checkpoint.path)
@@ -72,6 +86,9 @@ def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> li
         notes.append(f"Loaded {len(taken)} of {n_all} weights from {checkpoint.path}")
         if len(taken) < n_all and not options.pretrained_layers:
             notes.append(f"Warning: {n_all - len(taken)} weights are not in {checkpoint.path} and start at random")
+        if inherited := settings_of_pretraining(model, options, checkpoint):
+            hint = "include base_rl.conf after the actor's configuration, or set what fine-tuning needs"
+            notes.append(f"Warning: {' and '.join(inherited)} as in pre-training, from random weights: {hint}")
     for prefix in options.freeze_layers:
         frozen = [item for item in model.named_parameters() if item[0].startswith(prefix)]
         if not frozen:

@@ -3,7 +3,6 @@
 This module does not import pysimt, so it can be tested without it.
 """
 
-import copy
 from typing import Any
 
 import torch
@@ -15,7 +14,8 @@ from pysimt_sac.core.policy import Support, entropy, find_support, full_policy, 
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS, PAD
 from pysimt_sac.hosts.network_actor import NetworkActor
-from pysimt_sac.hosts.pysimt.stepper import PysimtStepper, join_state, read_words
+from pysimt_sac.hosts.pysimt.stepper import PysimtStepper, read_words
+from pysimt_sac.network.stepper import join_state
 
 
 class PysimtActor(NetworkActor):
@@ -36,12 +36,6 @@ class PysimtActor(NetworkActor):
         actor = cls(networks, str(model.sl), str(model.tl), tokens, model.load_batches, source_tokens)
         actor.wait = model.wait
         return actor
-
-    def with_networks(self, networks: nn.ModuleDict) -> "PysimtActor":
-        """Return the same actor with other weights."""
-        other = copy.copy(self)
-        other.networks = networks
-        return other
 
     @property
     def state_size(self) -> int:

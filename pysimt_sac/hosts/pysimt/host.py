@@ -1,6 +1,6 @@
 """The adapter to the original pysimt: extends it from outside, without changing its files.
 
-`register` puts a shell for each algorithm, our metrics, beam search and safe loader where pysimt looks for its own;
+`register` puts our metrics, beam search and safe loader where pysimt looks for its own, `find_model` wraps a network;
 commands call `train` and `load_translator`. Import this module after `device.reserve_device`: pysimt binds its
 device at import.
 """
@@ -113,12 +113,9 @@ def actor_of(model: Any) -> PysimtActor:
 
 
 def register() -> None:
-    """Add our models, metrics, search and loader to pysimt; names that it already has are kept."""
+    """Add our metrics, search and loader to pysimt; names that it already has are kept."""
     for registry in (MODELS, METRICS):
         registry.read_entry_points()
-    for name, registered in MODELS.items.items():
-        if not hasattr(models, name) and issubclass(registered, Algorithm):
-            setattr(models, name, shell(name, registered, "SimultaneousNMT"))
     for name, scored_by in METRICS.items.items():
         if name not in metrics.metric_info:
             setattr(metrics, f"{name}Scorer", make_scorer(name, scored_by))
@@ -146,6 +143,9 @@ def repair() -> None:
 def find_model(options: EngineOptions, where: object) -> Any:
     """Return the model class that a configuration names: pysimt's, or its network in a shell of ours."""
     name = str(options.train.get("model_type"))
+    if choice.HUGGING_FACE in (name, choice.network_of(options.train, options.model)):
+        hint = f"set {choice.VARIABLE}=embedded"
+        raise UserError("models of transformers train in the engine, not inside pysimt", f"{where} [model]", hint)
     algorithm = MODELS.items.get(name)
     if algorithm and issubclass(algorithm, Algorithm):
         check_inputs(options, name, where)
@@ -161,7 +161,8 @@ def check_inputs(options: EngineOptions, name: str, where: object) -> None:
     sources = str(options.model.get("direction")).split("->")[0].strip()
     if "," in sources or sources.partition(":")[2] not in ("", "Text"):
         hint = "train this one by maximum likelihood, with the model_type that pysimt has for it"
-        raise UserError(f"{name} trains models of one text, not of {sources!r}", f"{where} [model] direction", hint)
+        what = f"{name} trains models of one text, not of {sources!r}: batches and replay hold words, no image features"
+        raise UserError(what, f"{where} [model] direction", hint)
 
 
 def make_scorer(name: str, scored_by: RegisteredMetric) -> Callable[[], Any]:

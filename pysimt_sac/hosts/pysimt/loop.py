@@ -11,10 +11,9 @@ from typing import Any
 from pysimt import mainloop, metrics, monitor
 from pysimt.utils.data import make_dataloader
 
-from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import make_folder
 from pysimt_sac.core.sections import RecipeOptions, TrainOptions
-from pysimt_sac.hosts.choice import network_of
+from pysimt_sac.hosts.choice import check_reads_alike
 from pysimt_sac.hosts.engine.checkpoint import Checkpoint, keep_prefixes, load_checkpoint, load_weights
 from pysimt_sac.hosts.engine.training.average import WeightAverage
 from pysimt_sac.hosts.engine.training.checkpointing import find_preparation
@@ -24,7 +23,6 @@ from pysimt_sac.hosts.engine.training.runs import Run, files_of_run
 from pysimt_sac.hosts.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.hosts.pysimt import resume
 from pysimt_sac.hosts.pysimt.recipe import SmoothedLoss, follow_recipe
-from pysimt_sac.rl.session import TrainedByAlgorithm
 
 log = logging.getLogger("pysimt")
 
@@ -141,13 +139,8 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
     def load_pretrained(self, path: Path, device: str = "cpu") -> dict[str, Any]:
         """Return a checkpoint for pysimt to load; refuse one that does not fit in a line that says why."""
         checkpoint, layers = load_checkpoint(path), str(self.pretrained_layers or "")
-        is_shell, waits = (
-            isinstance(self.model, TrainedByAlgorithm),
-            "WaitK" in network_of(checkpoint.options["train"], checkpoint.options["model"]),
-        )
-        if is_shell and waits and self.model.wait is None:
-            hint = "set [model] translator_args: {'k': ...} as in its own configuration"
-            raise UserError("is a wait-k model, but this configuration reads the whole source", path, hint)
+        if hasattr(self.model, "wait"):  # in a shell of ours
+            check_reads_alike(checkpoint.options, self.model.wait, path)
         weights = keep_prefixes(checkpoint.weights, layers.split(","), checkpoint.path)
         load_weights(self.model, weights, checkpoint.path, partial=True)
         return as_pysimt_loads(checkpoint)

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from pysimt_sac.core.actor import Encoded
 from pysimt_sac.core.vocabulary import BOS, PAD, UNK
+from pysimt_sac.network.stepper import join_state, split_state
 from pysimt_sac.rl.rollout import select_encoded
-
-READ_SCALE = 1 / 64  # of the number of words read, in a state that a learned baseline sees; exact in floating point
 
 
 def read_words(states: Encoded, read_N: Tensor) -> Encoded:
@@ -26,11 +25,6 @@ def read_words(states: Encoded, read_N: Tensor) -> Encoded:
         read_SN = (places_S1 < read_N).long()
         visible[name] = states_SNC, read_SN if mask_SN is None else mask_SN * read_SN
     return visible
-
-
-def join_state(h_NH: Tensor, read_N: Tensor) -> Tensor:
-    """Return the state of a wait-k policy: the decoder's, and how many source words have been read."""
-    return torch.cat((h_NH, (read_N * READ_SCALE).to(h_NH.dtype).unsqueeze(1)), 1)
 
 
 class PysimtStepper:
@@ -95,7 +89,7 @@ class PysimtStepper:
         forked.states = forked.tiled = forked.whole_states = select_encoded(self.whole_states, sentences_C)
         forked.tiles, forked.h_NH = 1, states_CH
         if self.read_N is not None:
-            forked.h_NH, forked.read_N = states_CH[:, :-1], (states_CH[:, -1] / READ_SCALE).round().long()
+            forked.h_NH, forked.read_N = split_state(states_CH)
         return forked
 
     def join(self, other: "PysimtStepper") -> None:

@@ -13,8 +13,6 @@ from pysimt_sac.evaluation.report.figures import (
     number_label,
     round_step,
     save_figure,
-    standalone_svg,
-    svg,
     thin_out,
     tick_labels,
 )
@@ -79,17 +77,18 @@ def test_thinning_keeps_ends_and_peaks():
     assert thin_out(points[:10]) == points[:10]
 
 
-def test_svg_is_well_formed_and_escaped():
+def test_svg_is_well_formed_and_escaped(tmp_path):
     nasty = '<script>alert("x")</script> & co'
     figure = Figure(
         nasty, nasty, nasty, (Series(nasty, ((0, 1), (1, math.nan), (2, 3)), 0), Series("one", ((1, 2),), 1))
     )
-    for text in (svg(figure), standalone_svg(figure)):
+    save_figure(figure, tmp_path / "f.svg")
+    for text in (figure.svg(), (tmp_path / "f.svg").read_text()):
         root = ElementTree.fromstring(text)
         names = {element.tag.split("}")[1] for element in root.iter()}
         assert "script" not in names
         assert {"polyline", "circle", "text"} <= names
-    line = next(e for e in ElementTree.fromstring(svg(figure)).iter() if e.get("class") == "line s0")
+    line = next(e for e in ElementTree.fromstring(figure.svg()).iter() if e.get("class") == "line s0")
     assert len(line.get("points").split()) == 2  # what is not a number is left out
 
 
@@ -98,3 +97,16 @@ def test_a_figure_is_written_as_an_svg_file_with_title_and_legend(tmp_path):
     save_figure(figure, tmp_path / "f.svg")
     texts = [element.text for element in ElementTree.parse(tmp_path / "f.svg").getroot().iter()]
     assert {"t", "a", "b"} <= set(texts)
+
+
+def test_a_band_reaches_from_the_lowest_to_the_highest_value():
+    series = Series("a", ((0, 1), (10, 2)), 0, band=((0, 2), (1, 3)))
+    root = ElementTree.fromstring(Figure("t", "x", "y", (series,)).svg())
+    (band,) = [element for element in root.iter() if element.get("class") == "band s0"]
+    corners = [tuple(map(float, corner.split(","))) for corner in band.get("points").split()]
+    line = next(element for element in root.iter() if element.get("class") == "line s0")
+    (x0, _), (x1, _) = (tuple(map(float, point.split(","))) for point in line.get("points").split())
+    assert [x for x, _ in corners] == [x0, x1, x1, x0]
+    heights = [y for _, y in corners]  # lowest 0 and 1, highest 3 and 2: larger values are further up
+    assert heights[0] - heights[3] == pytest.approx(heights[1] - heights[2], abs=0.2)
+    assert heights[0] > heights[3]

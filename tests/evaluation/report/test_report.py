@@ -2,18 +2,22 @@
 
 import json
 import re
+import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
 import pytest
 
 from pysimt_sac.core.errors import UserError
+from pysimt_sac.evaluation.comparison import AgainstBaseline, Interval, MetricComparison, SystemScore
 from pysimt_sac.evaluation.metrics import BleuMetric
 from pysimt_sac.evaluation.report.curves import curve_figures
 from pysimt_sac.evaluation.report.data import analyse
-from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, gather, name_runs
+from pysimt_sac.evaluation.report.forest import Effect, Forest, verdict
+from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, baseline_first, gather, name_runs
 from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.evaluation.report.provenance import find_provenance
 from pysimt_sac.evaluation.report.run_folder import FilterChain, RunFolder, RunLog
+from pysimt_sac.evaluation.seeds import OverSeeds
 from tests.evaluation.report.reporting import NASTY, NASTY_NAME, QUICK, make_report, make_request, write
 
 
@@ -50,14 +54,14 @@ def page(data):
 def test_the_page_holds_all_texts_exactly(data, page):
     content, _ = Reader(page).scripts
     (one,) = json.loads(content)["sets"]
-    assert one["source"][2] == one["reference"][2] == one["outputs"][1][2] == NASTY
+    assert one["source"][2] == one["reference"][2] == one["outputs"][1][0][2] == NASTY
     assert one["systems"] == ["base", NASTY_NAME, "third"]
     assert one == json.loads(json.dumps(data.sets[0].browser))
     assert len(one["scores"]) == 3
-    assert all(score == pytest.approx(100) for score in (row[2] for row in one["scores"]))
+    assert all(score == pytest.approx(100) for score in (runs[0][2] for runs in one["scores"]))
     case = one["cases"][1]
     assert (case["line"], case["word"], case["correct"], case["wrong"]) == (10, "bank", ["ufer"], ["bank"])
-    assert case["labels"] == [-1, 1, 1]
+    assert case["labels"] == [[-1], [1], [1]]
 
 
 def test_texts_cannot_become_elements(page):
@@ -93,7 +97,7 @@ def test_significance_marks_and_accuracy_are_those_of_compare_and_lexical(data, 
     assert third.against_baseline.p <= 0.05
     assert f'data-label="average"><b>{third.average:.2f}</b></td>' in page  # the best
     assert f'data-label="diff.">{third.against_baseline.difference:+.2f}</td>' in page
-    assert f'data-label="p">{third.against_baseline.p:.4f}*</td>' in page
+    assert f'data-label="p, sentences">{third.against_baseline.p:.4f}*</td>' in page
     assert one.lexical.systems[0].all.lta == 0
     assert one.lexical.systems[2].all.lta == 100
     assert 'data-word="bank"' in page
@@ -104,7 +108,7 @@ def test_every_table_has_a_caption_and_every_figure_a_name(page):
     names = [tag for tag, _ in reader.elements]
     assert names.count("table") == names.count("caption") >= 4
     for tag, attributes in reader.elements:
-        if tag == "svg" and attributes["class"] == "figure":
+        if tag == "svg" and attributes["class"] in ("figure", "forest"):
             assert attributes["role"] == "img"
             assert attributes["aria-label"]
 
@@ -119,6 +123,7 @@ def test_without_training_text_and_ambiguous_words_the_rest_is_shown(tmp_path):
     assert 'id="frequency"' not in shown
     assert 'id="curves"' not in shown
     assert data.figures() == []
+    assert 'id="verdict"' not in shown
 
 
 def test_curves_of_one_system_share_a_style(tmp_path):
@@ -132,8 +137,9 @@ def test_curves_of_one_system_share_a_style(tmp_path):
     figures = {figure.file: figure for figure in curve_figures(systems)}
     assert list(figures) == ["curve-val_BLEU", "curve-lr", "curve-rl_some_figure"]
     assert [figure.section for figure in figures.values()] == ["validation", "more", "more"]
-    styles = [(line.name, line.style) for line in figures["curve-val_BLEU"].series]
-    assert styles == [("a", 0), ("a", 0), ("b", 1)]
+    a, b = figures["curve-val_BLEU"].series
+    assert [(line.name, line.style) for line in (a, b)] == [("a", 0), ("b", 1)]
+    assert (a.points, a.band, b.band) == (((1, 2.5),), ((2.0, 3.0),), ())  # the mean of two runs, and their range
     assert figures["curve-rl_some_figure"].series[0].style == 0
     assert [figure.caption for figure in figures.values()] == ["Validation BLEU", "Learning rate", "Some figure"]
 
@@ -149,6 +155,7 @@ def test_a_system_without_a_translation_of_a_set_is_left_out_of_it_and_the_other
     test, more = analyse(given, [BleuMetric()], QUICK).sets
     assert more.browser["systems"] == ["one", "three"]
     styles = [{line.name: line.style for line in one.figures[0].series} for one in (test, more)]
+    assert analyse(given, [BleuMetric()], QUICK).pooled is None
     assert styles[1] == {name: style for name, style in styles[0].items() if name != "two"}
 
 
@@ -163,6 +170,82 @@ def test_runs_whose_folders_have_the_same_last_part_are_named_by_more_of_their_p
     }
     assert found.software == {"host seed1": ("SAC (seed1/sac)", "other (sac)"), "host seed2": ("SAC (seed2/sac)",)}
     assert [row[:2] for row in found.runs.rows] == [("SAC", "seed1/sac"), ("SAC", "seed2/sac"), ("other", "sac")]
+
+
+def test_runs_without_common_updates_are_lines_of_their_own(tmp_path):
+    runs = [RunFolder(tmp_path, {}, FilterChain([]), {}, {"lr": ((step, 1.0),)}) for step in (1, 2)]
+    (figure,) = curve_figures([ReportSystem("a", tuple(runs))])
+    assert [line.points for line in figure.series] == [((1, 1.0),), ((2, 1.0),)]
+
+
+def test_the_rewards_curve_is_the_first_diagnostic(tmp_path):
+    curves = dict.fromkeys(("rl_entropy", "rl_q", "rl_reward_bleu"), ((1, 1.0),))
+    figures = curve_figures([ReportSystem("a", (RunFolder(tmp_path, {}, FilterChain([]), {}, curves),))])
+    assert [(figure.section, figure.caption) for figure in figures] == [
+        ("diagnostics", "Reward: bleu"), ("diagnostics", "Entropy of the policy"), ("more", "Q"),
+    ]  # fmt: skip
+
+
+def score_of(difference, seeds=None, identical=False, n_runs=1):
+    """A system that differs from the baseline by so much, 0.2 up and down over sentences."""
+    interval = Interval(difference - 0.2, difference + 0.2)
+    against = AgainstBaseline(difference, interval, 0.01, seeds, identical)
+    return SystemScore("SAC", (1.0,) * n_runs, 1.0, 0.1, None, interval, against)
+
+
+@pytest.mark.parametrize(
+    ("system", "metric", "expected"),
+    [
+        (score_of(0.5, OverSeeds(0.5, 0.1, 0.9, 3, 3)), ("BLEU", True),
+         "SAC is better than MLE by 0.50 BLEU, 95% over 3 seeds 0.10 to 0.90."),
+        (score_of(-0.5, OverSeeds(-0.5, -0.9, -0.1, 0, 3)), ("BLEU", True),
+         "SAC is worse than MLE by 0.50 BLEU, 95% over 3 seeds 0.10 to 0.90."),
+        (score_of(-0.5, OverSeeds(-0.5, -0.9, -0.1, 3, 3)), ("TER", False),
+         "SAC is better than MLE by 0.50 TER, 95% over 3 seeds 0.10 to 0.90."),
+        (score_of(0.5, OverSeeds(0.5, -0.3, 1.3, 3, 3)), ("BLEU", True),
+         "SAC is not shown to differ from MLE: +0.50 BLEU, 95% over 3 seeds -0.30 to +1.30 (these runs do: p 0.01 over "
+         "test sentences)."),
+        (score_of(0.5), ("BLEU", True),
+         "In these runs SAC is better than MLE by 0.50 BLEU, 95% over test sentences 0.30 to 0.70; one run does not "
+         "show what another seed would give."),
+        (score_of(0.5, n_runs=3), ("BLEU", True),
+         "In these runs SAC is better than MLE by 0.50 BLEU, 95% over test sentences 0.30 to 0.70; the runs are not "
+         "paired by seed."),
+        (score_of(0.0, identical=True), ("BLEU", True), "SAC translates exactly like MLE."),
+    ],
+)  # fmt: skip
+def test_the_verdict_says_no_more_than_the_intervals(system, metric, expected):
+    n_first = 2 if len(system.runs) > 1 else 1
+    first = SystemScore("MLE", (1.0,) * n_first, 1.0, 0.1, None, Interval(0, 2), None)
+    assert verdict(MetricComparison(metric[0], "", metric[1], (first, system)), system) == expected
+
+
+def test_forest_plots_have_what_is_better_on_the_right():
+    def plot(higher_is_better):
+        effect = Effect("a", 0, "test", 1.0, (0.5, 1.5), (0.8, 1.2))
+        root = ElementTree.fromstring(Forest("t", (effect,), higher_is_better, "t").svg())
+        zero = next(float(e.get("x1")) for e in root.iter() if e.get("class") == "axis")
+        return float(next(e.get("cx") for e in root.iter() if e.get("class") == "dot s0")) - zero
+
+    assert plot(higher_is_better=True) > 0 > plot(higher_is_better=False)
+
+
+def test_the_control_is_the_baseline_unless_another_is_named(tmp_path):
+    def system(name, curve="val_BLEU", start=""):
+        options = {"train": {"pretrained_file": start}}
+        return ReportSystem(name, (RunFolder(tmp_path, {}, FilterChain([]), {}, {curve: ((1, 1.0),)}, options),))
+
+    actor, control, sac = system("MLE"), system("continued", start="x"), system("SAC", "rl_entropy", "x")
+
+    def names(*systems, wanted=""):
+        return [each.name for each in baseline_first(systems, wanted)]
+
+    assert names(actor, sac, control) == ["continued", "MLE", "SAC"]
+    assert names(actor, sac) == ["MLE", "SAC"]
+    assert names(actor, control) == ["MLE", "continued"]  # no reinforcement that it could control
+    assert names(actor, sac, control, wanted="SAC") == ["SAC", "MLE", "continued"]
+    with pytest.raises(UserError, match=r"--baseline: no system is called 'SAX' \(did you mean 'SAC'"):
+        baseline_first([sac], "SAX")
 
 
 def test_names_of_runs(tmp_path):
@@ -182,7 +265,7 @@ def test_missing_input_is_reported(tmp_path):
     extra = {**full.outputs, ("two", "more"): full.outputs["two", "test"]}
     given = gather(ReportRequest(outputs=extra, sources=full.sources, references=full.references))
     assert [one.name for one in given.sets] == ["test"]
-    assert any("more: left out, because the first system, 'one', has no translation" in text for text in given.warnings)
+    assert any("more: left out, because the baseline, 'one', has no translation" in text for text in given.warnings)
     short = {"test": write(tmp_path / "short", ["x"])}
     with pytest.raises(UserError, match="has 1 lines, but the reference"):
         gather(ReportRequest(outputs=full.outputs, sources=short, references=full.references))

@@ -1,10 +1,15 @@
 """The report in a real browser: quiet, self-contained, text as text, usable by keyboard, wide and narrow."""
 
+import dataclasses
+
 import pytest
 
+from pysimt_sac.evaluation.metrics import BleuMetric
+from pysimt_sac.evaluation.report.data import analyse
+from pysimt_sac.evaluation.report.input import gather
 from pysimt_sac.evaluation.report.page import render_page
 from tests.evaluation.report.browser import CHROMIUM, Browser, change
-from tests.evaluation.report.reporting import NASTY, NASTY_NAME, make_report
+from tests.evaluation.report.reporting import NASTY, NASTY_NAME, QUICK, make_report, make_request, write
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt install chromium)")
 
@@ -53,6 +58,7 @@ def test_the_page_has_no_errors_needs_no_other_file_and_is_legible(browser, addr
     assert contrast(page, "mark.differs") >= 4.5
     assert contrast(page, "mark.wrong") >= 4.5
     assert page.run("document.querySelectorAll('svg.figure').length") == len(SYSTEMS)
+    assert page.run("document.querySelectorAll('svg.forest').length") == 2  # of two metrics
 
 
 def contrast(page, selector):
@@ -86,7 +92,9 @@ def test_texts_are_shown_as_text_not_as_html(page):
 def test_filter_by_word(page, data):
     browser_data = data.sets[0].browser
     change(page, "query", "UFER")
-    texts = zip(browser_data["source"], browser_data["reference"], *browser_data["outputs"], strict=True)
+    texts = zip(
+        browser_data["source"], browser_data["reference"], *(runs[0] for runs in browser_data["outputs"]), strict=True
+    )
     expected = [
         line for line, own in enumerate(texts) if any(word.startswith("ufer") for t in own for word in t.split())
     ]
@@ -140,6 +148,34 @@ def test_the_address_holds_the_view(browser, page, data):
     assert wrong.errors() == []
 
 
+@pytest.mark.parametrize("place", ["translations", "scores"])
+def test_the_address_of_a_section_leads_to_it(browser, address, place):
+    page = browser.open(f"{address}#{place}")
+    assert page.run(f"document.getElementById('{place}').getBoundingClientRect().top") < 20
+    assert page.run("document.querySelectorAll('#list li').length") == 20
+    assert page.errors() == []
+
+
+def test_another_run_can_be_chosen(browser, tmp_path):
+    """Of one system two runs, of the other one: it keeps its only one."""
+    request = make_request(tmp_path, 30, ["base", "sys"])
+    second = write(tmp_path / "second", ["zweiter lauf ."] * 30)
+    outputs = {**request.outputs, ("sys", "test"): (*request.outputs["sys", "test"], second)}
+    data = analyse(gather(dataclasses.replace(request, outputs=outputs)), [BleuMetric()], QUICK)
+    (tmp_path / "report.html").write_text(render_page(data), encoding="utf-8")
+    page = browser.open((tmp_path / "report.html").as_uri())
+    texts = "[...document.querySelectorAll('#list li:first-child .text')].map(e => e.textContent)"
+    first = page.run(texts)
+    change(page, "run", "1")
+    assert page.run(texts) == [*first[:3], "zweiter lauf ."]
+    assert first[3] != "zweiter lauf ."
+    change(page, "query", "zweiter")
+    assert page.run(COUNT).startswith("1–20 of 30 sentences")
+    other = browser.open(page.run("location.href"))
+    assert other.run(texts) == page.run(texts)
+    assert other.errors() == []
+
+
 def test_the_back_button_returns_to_the_view_before(page):
     back = (
         "new Promise(done => { addEventListener('popstate', () => setTimeout(done), {once: true}); history.back(); })"
@@ -176,7 +212,7 @@ def test_filter_by_ambiguous_word(page):
 @pytest.mark.parametrize("sort", ["gain:fifth", "loss:fifth", "score:base"])
 def test_sort_by_improvement(page, data, sort):
     change(page, "sort", sort)
-    scores = data.sets[0].browser["scores"]
+    scores = [runs[0] for runs in data.sets[0].browser["scores"]]
     gain = [new - old for new, old in zip(scores[4], scores[0], strict=True)]
     values = {"gain": [-value for value in gain], "loss": gain, "score": scores[0]}[sort.split(":")[0]]
     shown = page.run(SHOWN)
@@ -185,7 +221,7 @@ def test_sort_by_improvement(page, data, sort):
 
 def test_only_where_systems_differ(page, data):
     change(page, "differing", "yes")
-    outputs = data.sets[0].browser["outputs"]
+    outputs = [runs[0] for runs in data.sets[0].browser["outputs"]]
     assert page.run(SHOWN) == [line for line in range(1000) if len({own[line] for own in outputs}) > 1][:20]
     assert 2 not in page.run(SHOWN)
 
@@ -193,11 +229,11 @@ def test_only_where_systems_differ(page, data):
 def test_differences_are_marked(page, data):
     """Marked words are those outside a longest common subsequence with what is compared."""
     browser_data = data.sets[0].browser
-    for mode, other in (("reference", browser_data["reference"]), ("first", browser_data["outputs"][0])):
+    for mode, other in (("reference", browser_data["reference"]), ("first", browser_data["outputs"][0][0])):
         change(page, "mark", mode)
         for line in (1, 3, 4):
             row = f"document.querySelectorAll('#list li')[{line}].querySelectorAll('.text')[5]"
-            words, others = browser_data["outputs"][3][line].split(), other[line].split()
+            words, others = browser_data["outputs"][3][0][line].split(), other[line].split()
             marks = page.run(f"[...{row}.childNodes].filter(n => n.nodeName === 'MARK').length")
             assert marks == len(words) - common(words, others)
     change(page, "mark", "none")

@@ -40,7 +40,7 @@ def test_curves(tmp_path):
     assert read_curves(tmp_path, "run") == {"a": ((1, 0.5), (3, 0.25)), "b": ((1, 3),)}
     assert read_curves(tmp_path, "other") == {}
     path.write_text("\n".join(["nonsense", *lines]))
-    with pytest.raises(UserError, match="line 1 is not a point"):
+    with pytest.raises(UserError, match="line 1: is not JSON"):
         read_curves(tmp_path, "run")
 
 

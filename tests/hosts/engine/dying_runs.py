@@ -1,4 +1,4 @@
-"""Starting runs that die, and comparing what is left of them: shared by the tests of resuming and the stress test."""
+"""Starting runs that die, and comparing what is left of them: shared by the tests of resuming and of stress."""
 
 import json
 import os
@@ -24,9 +24,14 @@ MOMENTS = ("fsync", "replace", "unlink", "symlink")  # of a save; each is killed
 
 def fork_training(words, prepare=None):
     """Train in a child process; its exit status, negative if a signal ended it."""
+    return os.waitstatus_to_exitcode(os.waitpid(start_training(words, prepare), 0)[1])
+
+
+def start_training(words, prepare=None):
+    """Train in a child process; its id. prepare: is called there first."""
     child = os.fork()
     if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return child
     try:
         from pysimt_sac.cli import main
 

@@ -8,7 +8,7 @@ from tests.models.runs import points, train
 VARIANTS = {
     "SimultaneousNMT": [],
     "SimultaneousNMT lstm": ["model.enc_type:lstm", "model.att_type:dot", "model.enc_lnorm:True"],
-    "SACNMT": ["model.gate_sentences:0"],
+    "SACNMT": ["model.gate_sentences:0", "model.critic_pretrain_updates:0"],
 }
 
 

@@ -17,12 +17,13 @@ import torch
 from pysimt.utils.device import DeviceManager
 DeviceManager("cpu")
 from pysimt.config import Options as PysimtOptions
-from pysimt.models import SimultaneousNMT as PysimtModel
+from pysimt import models
 from pysimt_sac.hosts.engine.config.parser import read_config
 from pysimt_sac.hosts.engine.nmt import SimultaneousNMT
 
 path = sys.argv[1]
-theirs = PysimtModel(PysimtOptions(path, []))
+options = PysimtOptions(path, [])
+theirs = getattr(models, options.train["model_type"])(options)
 ours = SimultaneousNMT(read_config(path))
 torch.manual_seed(0)
 for model in (theirs, ours):
@@ -34,7 +35,7 @@ corpus = ours.load_data("train", 8)
 batch = next(corpus.loader(1))
 for model in (theirs, ours):
     model.train()
-results = [model(batch) for model in (theirs, ours)]
+results = [model(batch, uctr=1, ectr=1) for model in (theirs, ours)]
 for result in results:
     (result["loss"] / result["n_items"]).backward()
 gradients = [{name: p.grad for name, p in model.named_parameters()} for model in (theirs, ours)]
@@ -65,7 +66,8 @@ checkpoint, source, target, *overrides = sys.argv[1:]
 overrides.append("train.model_type:MLENMT")
 loaded = load_checkpoint(checkpoint)
 pysimt_host.register()
-theirs = pysimt_host.models.MLENMT(opts=Options.from_dict(loaded.options, overrides))
+in_shell = pysimt_host.shell("MLENMT", pysimt_host.MODELS.get("MLENMT"), "SimultaneousNMT")
+theirs = in_shell(opts=Options.from_dict(loaded.options, overrides))
 theirs.setup(is_train=False)
 theirs.load_state_dict(loaded.weights)
 ours = load_model(loaded, torch.device("cpu"), overrides)
@@ -132,13 +134,21 @@ def test_the_given_checkpoints_translations_and_log_probabilities_are_the_same(r
 
 
 @pytest.mark.parametrize(
-    "changes", ["", "enc_bidirectional: False\ntied_emb: False\nout_logic: simple", "att_type: dot"]
+    "changes",
+    [
+        "",
+        "enc_bidirectional: False\ntied_emb: False\nout_logic: simple",
+        "att_type: dot",
+        "enc_bidirectional: False\ntranslator_args: {'k': 2}",
+    ],
 )
 def test_one_update_has_the_same_loss_and_gradients(toy, changes):
     config = toy.config.read_text().replace("dropout_emb: 0.1", "dropout_emb: 0")
     for line in changes.splitlines():
         config = "\n".join(old for old in config.splitlines() if not old.startswith(line.split(":")[0] + ":"))
     config = config.replace("[model]", f"[model]\n{changes}\n")
+    if "translator_args" in changes:
+        config = config.replace("SimultaneousNMT", "SimultaneousWaitKNMT")
     path = toy.folder / "compare.conf"
     path.write_text(config)
     found = json.loads(run_python(COMPARE, str(path)).splitlines()[-1])

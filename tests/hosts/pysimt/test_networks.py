@@ -3,11 +3,21 @@
 import pytest
 
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
-from tests.hosts.pysimt.hosts import NEEDS_PYSIMT, pysimt_commands, run_folder, run_python, training, translating
+from tests.hosts.pysimt.hosts import (
+    NEEDS_PYSIMT,
+    pysimt_commands,
+    run_folder,
+    run_python,
+    start_python,
+    training,
+    translating,
+)
+from tests.hosts.pysimt.test_resuming import DIE, assert_same_run
 from tests.hosts.pysimt.test_untouched import SAC, outputs, pysimt_itself
 
 pytestmark = NEEDS_PYSIMT
 
+IN_PYSIMT = {"PYSIMT_SAC_HOST": "pysimt"}
 RECURRENT = "enc_bidirectional: False\n"
 TRANSFORMER = "model_dim: 16\nnum_heads: 2\nenc_n_layers: 2\ndec_n_layers: 2\nenc_ff_dim: 16\ndec_ff_dim: 16\n"
 WAIT = "translator_args: {'k': 2}\n"
@@ -90,9 +100,14 @@ def test_an_actor_and_its_forks_compute_what_the_model_computes(network):
     assert run_python(COMPARE, network[1].config).splitlines()[-1].startswith("same")
 
 
-def test_a_model_trained_by_sac_is_one_of_pysimts_alone(network):
+def test_sac_killed_and_resumed_ends_with_the_same_bits_and_pysimt_alone_translates_with_it(network):
     name, toy = network
-    pysimt_commands("pysimt", training(toy, "sac", *SAC))
+    words = [*SAC, "train.max_epochs:99", "train.max_iterations:50", "model.critic_pretrain_updates:5"]
+    script = DIE.replace("os._exit(9)", "os.kill(os.getpid(), 9)")
+    died = start_python(script, "loop", "train_batch", "before", 30, *training(toy, "sac", *words), **IN_PYSIMT)
+    assert died.returncode == -9
+    pysimt_commands("pysimt", training(toy, "sac", *words), training(toy, "whole", *words))
+    assert_same_run(run_folder(toy, "whole"), run_folder(toy, "sac"))
     (best,) = run_folder(toy, "sac").glob("*.best.bleu.ckpt")
     assert load_checkpoint(best).options["train"]["model_type"] == "SACNMT"
     search = ["-f", "wk", "--n-init-tokens", "2"] if "WaitK" in name else ["-f", "gs"]

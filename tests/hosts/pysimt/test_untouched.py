@@ -31,7 +31,7 @@ SEARCHES = {
     "wk": ["--n-init-tokens", "1,2"],
     "sgs": ["--n-init-tokens", "1,2", "--delta", "1", "--criteria", "wait_if_diff,wait_if_worse"],
 }
-SAC = ["train.model_type:SACNMT", "model.support_size:6", "model.buffer_size:4"]
+SAC = ["train.model_type:SACNMT", "model.critic_pretrain_updates:0", "model.support_size:6", "model.buffer_size:4"]
 SAC += ["model.rollout_max_len:8", "model.known_reward:True", "model.branch_states:2", "train.max_epochs:2"]
 
 
@@ -115,23 +115,25 @@ def test_its_own_checkpoints_are_translated_to_the_same_bytes_by_every_search(wa
     theirs, ours = outputs(toy, "theirs"), outputs(toy, "ours")
     assert len(theirs) == 28
     assert {name: ours[name] for name in theirs} == theirs
+    of_engine = [[*words[:6], str(toy.folder / "out/engine"), *words[7:]] for words in (commands[0], commands[2])]
+    pysimt_commands("embedded", *of_engine)
+    engine = outputs(toy, "engine")
+    assert engine == {**engine, **{name: theirs[name] for name in engine if name.endswith((".raw", ".acts"))}}
+    assert len(engine) == 16
 
 
-def test_a_wait_k_checkpoint_trained_by_sac_is_refused_by_the_engine(waiting):
+@pytest.mark.parametrize("algorithm", [[], SAC], ids=["maximum likelihood", "SAC"])
+def test_wait_k_checkpoints_of_the_engine_translate_to_the_same_bytes_in_pysimt_alone(waiting, algorithm):
     toy, checkpoint = waiting
-    run = train("pysimt", toy, "sac", *SAC, f"train.pretrained_file:{checkpoint}")
+    name = f"engine{len(algorithm)}"
+    run = train("embedded", toy, name, *algorithm, f"train.pretrained_file:{checkpoint}")
     (best,) = run.glob("*.best.bleu.ckpt")
-    refused = start_python(COMMAND, *translating(best, toy.folder / "out/x"), PYSIMT_SAC_HOST="embedded")
-    assert "SimultaneousWaitKNMT (wait-k translation) is offered only by pysimt itself" in refused.stderr
-
-
-def test_the_engines_checkpoints_load_in_pysimt_alone(toy):
-    run = train("embedded", toy, "mle", "train.model_type:MLENMT")
-    (best,) = run.glob("*.best.bleu.ckpt")
-    (toy.folder / "out").mkdir(exist_ok=True)
-    pysimt_itself(*translating(best, toy.folder / "out/alone"))
-    pysimt_commands("embedded", translating(best, toy.folder / "out/with"))
-    assert outputs(toy, "alone")[".val.gs.raw"] == outputs(toy, "with")[".val.gs.raw"]
+    for search in ("gs", "wk"):
+        pysimt_itself(*translating(best, toy.folder / f"out/{name}-alone", "-f", search, *SEARCHES[search]))
+        pysimt_commands("embedded", translating(best, toy.folder / f"out/{name}", "-f", search, *SEARCHES[search]))
+    alone, ours = outputs(toy, f"{name}-alone"), outputs(toy, name)
+    assert {suffix: ours[suffix] for suffix in alone} == alone
+    assert len(alone) == 5
 
 
 @pytest.mark.parametrize(
@@ -153,9 +155,16 @@ def test_the_engines_checkpoints_load_in_pysimt_alone(toy):
         (
             "embedded",
             ["model.model_dim:64", "model.translator_args:None"],
-            "SimultaneousTFNMT (the transformer) is",
+            "[model]: SimultaneousTFNMT is offered only by pysimt itself",
         ),
-        ("embedded", [], "[model]: SimultaneousWaitKNMT (wait-k translation) is offered only by pysimt itself"),
+        (
+            "embedded",
+            ["model.translator_args:None"],
+            "is a wait-k model, but this configuration reads the whole source",
+        ),
+        ("embedded", ["model.translator_args:{}", "model.translator_type:wk"], "a wait-k model needs its k"),
+        ("embedded", ["model.enc_bidirectional:True"], "enc_bidirectional: True reads ahead, which wait-k"),
+        ("embedded", ["model.translator_type:bs"], "translator_type: bs reads ahead, which wait-k models do not"),
     ],
 )
 def test_what_sac_cannot_train_is_refused_in_one_line(waiting, host, words, expected):

@@ -7,11 +7,7 @@ const state = { set: data.sets[0], found: [], page: 0 };
 
 // Precomputed, so that filtering only searches strings.
 for (const set of data.sets) {
-  set.low = {
-    source: set.source.map(searchable),
-    reference: set.reference.map(searchable),
-    outputs: set.outputs.map((lines) => lines.map(searchable)),
-  };
+  set.low = { source: set.source.map(searchable), reference: set.reference.map(searchable) };
   set.casesAt = new Map();
   for (const one of set.cases) {
     if (!set.casesAt.has(one.line)) set.casesAt.set(one.line, []);
@@ -35,8 +31,20 @@ function fill(select, options) {
 
 // Controls
 
+// Take the outputs, scores and labels of one run; of a system with fewer runs, its last one.
+function chooseRun(set, number) {
+  const pick = (runs) => runs[Math.min(number, runs.length - 1)];
+  set.shown = set.outputs.map(pick);
+  set.points = set.scores.map(pick);
+  set.low.outputs = set.shown.map((lines) => lines.map(searchable));
+  for (const one of set.cases) one.picked = one.labels.map(pick);
+}
+
 function fillForSet() {
   const set = state.set;
+  fill(at("run"), set.runs.map((name, number) => [String(number), name]));
+  at("of-run").hidden = set.runs.length < 2;
+  chooseRun(set, Number(at("run").value));
   const first = set.systems[0];
   fill(at("where"), [
     ["any", "any text"], ["source", "the source"], ["reference", "the reference"],
@@ -92,7 +100,7 @@ function termsOf(query) {
 function wantedCase(one, choice) {
   if (choice === "*any") return true;
   if (choice === "*rare") return one.rare;
-  if (choice === "*split") return one.labels.some((label) => label !== one.labels[0]);
+  if (choice === "*split") return one.picked.some((label) => label !== one.picked[0]);
   return one.word === choice.slice(1);
 }
 
@@ -105,7 +113,7 @@ function find(page = 0) {
   const found = [];
   for (let line = 0; line < set.source.length; line++) {
     if (choice && !(set.casesAt.get(line) || []).some((one) => wantedCase(one, choice))) continue;
-    if (differs && set.outputs.every((lines) => lines[line] === set.outputs[0][line])) continue;
+    if (differs && set.shown.every((lines) => lines[line] === set.shown[0][line])) continue;
     if (terms.length) {
       const texts = textsOf(set, line, where);
       if (!terms.every((term) => texts.some((text) => text.includes(term)))) continue;
@@ -123,9 +131,9 @@ function sortValue(set, sort) {
   const [kind] = sort.split(":");
   const number = set.systems.indexOf(sort.slice(kind.length + 1));
   if (kind === "line") return null;
-  if (kind === "score") return (line) => set.scores[number][line];
+  if (kind === "score") return (line) => set.points[number][line];
   const sign = kind === "gain" ? -1 : 1;
-  return (line) => sign * (set.scores[number][line] - set.scores[0][line]);
+  return (line) => sign * (set.points[number][line] - set.points[0][line]);
 }
 
 // Showing
@@ -155,16 +163,16 @@ function sentence(set, line) {
   const reference = split(set.reference[line]);
   list.append(row("reference", marked(reference, [], senses(reference, cases, true, false))));
   const mode = at("mark").value;
-  const first = split(set.outputs[0][line]);
+  const first = split(set.shown[0][line]);
   set.systems.forEach((name, number) => {
     if (set.identical[number]) {
       list.append(row(name, element("em", "", `identical to ${set.systems[0]} in every sentence`)));
       return;
     }
-    const words = split(set.outputs[number][line]);
+    const words = split(set.shown[number][line]);
     const other = mode === "reference" ? reference : mode === "first" ? first : words;
-    const score = set.scores[number][line];
-    const gain = score - set.scores[0][line];
+    const score = set.points[number][line];
+    const gain = score - set.points[0][line];
     const shown = score.toFixed(1) + (number ? ` (${gain < 0 ? "−" : "+"}${Math.abs(gain).toFixed(1)})` : "");
     list.append(row(name, marked(words, differing(words, other), senses(words, cases, true, true)), shown));
   });
@@ -203,6 +211,8 @@ function showAsked() {
   const asked = askedView();
   if (!asked) return;
   chooseSet(asked.get("set"));
+  choose(at("run"), asked.get("run"));
+  chooseRun(state.set, Number(at("run").value));
   at("query").value = asked.get("q") || "";
   for (const key of ["in", "word", "sort", "mark"]) choose(at(VIEW[key]), asked.get(key));
   at("differing").checked = asked.has("differing");
@@ -216,6 +226,7 @@ chooseSet(data.sets[0].name);
 controls.addEventListener("submit", (event) => event.preventDefault());
 controls.addEventListener("input", (event) => {
   if (event.target.id === "set") chooseSet(event.target.value);
+  if (event.target.id === "run") chooseRun(state.set, Number(event.target.value));
   if (event.target.id === "mark") show();
   else find();
   remember(state.page, event.target.id === "query");
@@ -244,7 +255,10 @@ controls.hidden = at("list").hidden = false;
 for (const pager of document.querySelectorAll(".pager")) pager.hidden = false;
 window.addEventListener("popstate", showAsked);
 find();
+// The list has only now the height to scroll to.
 if (location.hash.includes("=")) {
   showAsked();
   at("translations").scrollIntoView();
+} else if (location.hash) {
+  at(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
 }

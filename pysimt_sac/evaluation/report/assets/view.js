@@ -1,7 +1,7 @@
 // The view of the translations, encoded in the page's address, so that it can be shared and the back button works.
 
-const VIEW = { set: "set", q: "query", in: "where", word: "word", sort: "sort", mark: "mark" }; // keys and their controls
-const DEFAULTS = { q: "", in: "any", word: "", sort: "line", mark: "reference" };
+const VIEW = { set: "set", run: "run", q: "query", in: "where", word: "word", sort: "sort", mark: "mark" }; // keys and their controls
+const DEFAULTS = { run: "0", q: "", in: "any", word: "", sort: "line", mark: "reference" };
 let wasTyping = false;
 
 function addressOf(page) {

@@ -6,7 +6,7 @@ Nothing is interpolated here, so that an including file or an override affects w
 import os
 import re
 from collections.abc import Iterable
-from configparser import ConfigParser, ExtendedInterpolation, RawConfigParser
+from configparser import MAX_INTERPOLATION_DEPTH, ConfigParser, ExtendedInterpolation, RawConfigParser
 from configparser import Error as ConfigParserError
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from pysimt_sac.hosts.engine.config.ready import ready_configs
 from pysimt_sac.hosts.engine.config.values import expand_environment, parse_literal
 
 INCLUDE, BASE = "include", "base"
+MOST_FILES, MOST_CHARACTERS = 100, 10_000_000  # of a configuration with all that it includes and refers to
 REFERENCE = re.compile(r"\$\{(?:([^:}]*):)?([^}]*)\}")
 SECTION_OR_KEY = re.compile(r"\[(?P<section>.+)\]|(?P<key>[^\s:=][^:=]*)")
 Place = tuple[str, str]  # section and key; an empty key: the section itself; both empty: the file
@@ -41,6 +42,8 @@ class MergedConfig:
 
     def read(self, path: Path, including: tuple[Path, ...]) -> None:
         """Read a file after the files that it includes. including: the chain of files that led here."""
+        if len(including) + len(self.layers) >= MOST_FILES:
+            raise UserError(f"includes more than {MOST_FILES} files", self.path, "see its [include]")
         own, chain = read_one(path), (*including, path)
         for base in included_files(path, own):
             if any(base.resolve() == other.resolve() for other in chain):
@@ -84,12 +87,27 @@ class MergedConfig:
 
     def references(self) -> set[Place]:
         """Return the section and key of every `${...}`."""
+        return set().union(*self.references_by_place().values())
+
+    def references_by_place(self) -> dict[Place, list[Place]]:
+        """Return the section and key of every `${...}`, by those of the value that it stands in."""
         return {
-            (other or section, key.lower())
+            (section, key): [(other or section, name.lower()) for other, name in REFERENCE.findall(text or "")]
             for section in self.values.sections()
-            for _, text in self.values.items(section)
-            for other, key in REFERENCE.findall(text or "")
+            for key, text in self.values.items(section)
         }
+
+    def check_size(self) -> None:
+        """Refuse values that interpolation would make huge: nine levels of eight references make 134 million."""
+        references = self.references_by_place()
+        own = {(section, key): len(self.values.get(section, key) or "") for section, key in references}
+        sizes = own
+        for _ in range(MAX_INTERPOLATION_DEPTH + 1):
+            sizes = {place: own[place] + sum(sizes.get(named, 0) for named in references[place]) for place in own}
+        if sum(sizes.values()) > MOST_CHARACTERS:
+            section, key = max(sizes, key=lambda place: sizes[place])
+            what = f"values of more than {MOST_CHARACTERS:,} characters after interpolation"
+            raise UserError(what, f"{self.path} [{section}] {key}", "let it refer to less")
 
     def drop_included(self, section: str, keys: Iterable[str]) -> list[str]:
         """Remove those keys that come from included files, unless another value refers to them; return them all."""
@@ -120,6 +138,7 @@ class MergedConfig:
 
     def interpolating_parser(self) -> ConfigParser:
         """Return a parser that interpolates, with environment variables and the defaults of `[train]`."""
+        self.check_size()
         parser = ConfigParser(interpolation=ExtendedInterpolation(), allow_no_value=True)
         parser.read_dict({"train": {key: str(value) for key, value in defaults(TrainOptions).items()}})
         parser.read_string(expand_environment(self.text()))

@@ -16,13 +16,13 @@ from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.core.options import check_clashes, check_declaration, defaults, names, read_section
 from pysimt_sac.core.registry import MODELS, load_plugin_modules
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
-from pysimt_sac.hosts.choice import network_of
+from pysimt_sac.hosts.choice import HUGGING_FACE, NETWORKS, network_of
 from pysimt_sac.hosts.engine.config.merging import MergedConfig, entry_text, set_nested, split_override, syntax_error
 from pysimt_sac.hosts.engine.config.recipe import check_recipe, keys_without_effect
 from pysimt_sac.hosts.engine.config.values import parse_value, plain, write_value
 
 REQUIRED_SECTIONS = ("train", "model", "data", "vocabulary")
-ONLY_IN_PYSIMT = re.compile(r"(EncoderSelfAttention)?Simultaneous(TF)?(WaitK)?NMT")  # except SimultaneousNMT, ours
+ONLY_IN_PYSIMT = re.compile(r"(EncoderSelfAttentionSimultaneous|SimultaneousTF)(WaitK)?NMT")
 DIRECTION = re.compile(r"\s*src\s*(:\s*Text\s*)?->\s*(?P<target>[^\s:,]+)\s*(:\s*Text\s*)?")
 
 
@@ -77,10 +77,16 @@ def read_config(path: str | Path, overrides: Iterable[str] = ()) -> Options:
         sections = {name: {key: parse_value(text) for key, text in parser.items(name)} for name in parser.sections()}
     except ConfigParserError as error:
         raise syntax_error(error, merged.path) from error
-    for missing in (name for name in REQUIRED_SECTIONS if not merged.keys(name)):
+    if sections.get("model", {}).get("hf_model"):  # it brings its tokenizer along
+        sections = {"vocabulary": {}, **sections}
+        sections["model"].setdefault("direction", "src:Text -> trg:Text")
+    for missing in (name for name in REQUIRED_SECTIONS if not merged.keys(name) and sections.get(name) != {}):
         similar = get_close_matches(missing, set(sections) - set(REQUIRED_SECTIONS), n=1)
         hint = f"is [{similar[0]}] meant?" if similar else "see experiments/mle.conf for a whole example"
         raise UserError(f"has no section [{missing}]", path, hint)
+    for name in sorted(set(sections) - {*REQUIRED_SECTIONS, "vars"}):
+        if similar := get_close_matches(name, REQUIRED_SECTIONS, n=1, cutoff=0.75):
+            raise UserError(f"has a section [{name}]", path, f"is [{similar[0]}] meant?")
     return Options(str(path), sections, merged)
 
 
@@ -99,7 +105,7 @@ def resolved_text(options: Options, given_only: bool = False) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def check_config(options: Options, networks: Container[str] = ("SimultaneousNMT",)) -> tuple[TrainOptions, list[str]]:
+def check_config(options: Options, networks: Container[str] = NETWORKS) -> tuple[TrainOptions, list[str]]:
     """Validate what can be checked before reading data; return the typed `[train]` and any warnings.
 
     networks: what the host's models can be, by pysimt's names.
@@ -112,9 +118,15 @@ def check_config(options: Options, networks: Container[str] = ("SimultaneousNMT"
     train = read_section(TrainOptions, options.train, f"{where} [train]")
     load_plugin_modules(plugin_modules(options))
     model = find_model(train.model_type, f"{where} [train] model_type")
-    if (network := network_of(options.train, options.model)) not in networks:
+    network = network_of(options.train, options.model)
+    if network == HUGGING_FACE and network not in networks:
+        hint = "set PYSIMT_SAC_HOST=embedded"
+        raise UserError("is trained by the embedded engine only, not in pysimt", f"{where} [model] hf_model", hint)
+    if network not in networks:
         find_model(network, f"{where} [model]")
     classes = used_option_classes(model, options.model, f"{where} [model]")
+    if network == HUGGING_FACE:
+        classes = tuple(dict.fromkeys((*classes, *option_classes(find_model(network, where)))))
     warned = check_model_keys(options, classes)
     read: dict[type, Any] = {cls: read_section(cls, options.model, f"{where} [model]") for cls in classes}
     warned += check_recipe(read[RecipeOptions], train, where) + keys_without_effect(train, read[ModelOptions])
@@ -128,9 +140,22 @@ def plugin_modules(options: Options) -> tuple[str, ...]:
     return read_section(ModelOptions, {"plugin_modules": modules}, f"{options.filename} [model]").plugin_modules
 
 
+def check_trust(options: Options) -> None:
+    """Refuse to run the Python files that a configuration names, for commands that only show something."""
+    for key in ("plugin_modules", "reward_modules"):
+        if files := options.model.get(key):
+            named = files if isinstance(files, list | tuple) else [files]
+            what = f"would run {', '.join(map(str, named))}"
+            raise UserError(what, f"{options.filename} [model] {key}", "read that code first; --trust runs it")
+    worker = str(options.model.get("remote_worker") or "")
+    if worker and not worker.startswith(("http://", "https://")):
+        place = f"{options.filename} [model] remote_worker"
+        raise UserError(f"would run {worker}", place, "read that code first; --trust runs it")
+
+
 def find_model(name: str, where: str) -> Any:
     """Return the model class of that name."""
-    if name != "SimultaneousNMT" and ONLY_IN_PYSIMT.fullmatch(name):
+    if ONLY_IN_PYSIMT.fullmatch(name):
         hint = "install pysimt alongside this package to use it, or choose SimultaneousNMT"
         raise UserError(f"{name} is offered only by pysimt itself", where, hint)
     if not name:
@@ -202,7 +227,8 @@ def check_data(options: Options) -> None:
             raise UserError(
                 f"{value!r} is not a dictionary of files", f"{options.filename} [data] {key}", f"e.g. {example}"
             )
-    for side in parse_direction(options.model.get("direction"), options.filename):
+    sides = parse_direction(options.model.get("direction"), options.filename)
+    for side in () if options.model.get("hf_model") else sides:
         file = options.vocabulary.get(side)
         if not (file and isinstance(file, str | Path)):
             raise UserError(f"no vocabulary for {side!r}", f"{options.filename} [vocabulary]", f"add {side}: FILE")
@@ -222,16 +248,19 @@ def result_changing_differences(
     old: dict[str, Any], new: dict[str, Any], same: Callable[[Any, Any], bool] = operator.eq
 ) -> list[str]:
     """Return the differing keys that change what training computes. same: compares two values."""
-    free = {field.name for field in dataclasses.fields(TrainOptions) if field.metadata["resume"]}
+    free = {
+        (section, field.name)
+        for section, cls in (("train", TrainOptions), ("model", RecipeOptions))
+        for field in dataclasses.fields(cls)
+        if field.metadata["resume"]
+    }
     differing = []
     for section in ("train", "model", "data", "vocabulary"):
         declared = defaults(RecipeOptions) if section == "model" else {}  # an explicit default is no difference
         before, after = {**declared, **old.get(section, {})}, {**declared, **new.get(section, {})}
         for key in sorted(set(before) | set(after)):
-            irrelevant = (section == "train" and key in free) or (
-                section == "data" and key not in ("train_set", "val_set")
-            )
-            if not irrelevant and not same(before.get(key), after.get(key)):
+            irrelevant = section == "data" and key not in ("train_set", "val_set")
+            if not irrelevant and (section, key) not in free and not same(before.get(key), after.get(key)):
                 was, is_now = before.get(key), after.get(key)
                 what = f"{was!r} -> {is_now!r}" if was != is_now else f"changed content of {is_now!r}"
                 differing.append(f"{section}.{key}: {what}")

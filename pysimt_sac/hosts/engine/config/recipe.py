@@ -5,10 +5,11 @@ from typing import Any
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
+from pysimt_sac.hosts.choice import NETWORKS
 
 FALLING = ("cosine", "linear")  # schedules with an end
-SMOOTHED = ("SimultaneousNMT",)  # models trained with the loss of `SimultaneousNMT.forward`
-ACCUMULATED = ("SimultaneousNMT", "MLENMT")  # whose `forward` only computes; learners make their own updates in it
+SMOOTHED = NETWORKS  # models trained with the loss of `SimultaneousNMT.forward`
+ACCUMULATED = (*NETWORKS, "MLENMT")  # whose `forward` only computes; learners make their own updates in it
 
 
 def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> list[str]:
@@ -29,7 +30,7 @@ def check_recipe(recipe: RecipeOptions, train: TrainOptions, where: object) -> l
         raise UserError("and [train] l2_reg both decay the weights", f"{place} weight_decay", "set one of them to 0")
     if recipe.label_smoothing > 0 and model not in map(str.lower, SMOOTHED):
         what = f"{train.model_type} has its own loss, which is not smoothed"
-        raise UserError(what, f"{place} label_smoothing", f"only {' and '.join(SMOOTHED)} supports it")
+        raise UserError(what, f"{place} label_smoothing", f"only {' and '.join(SMOOTHED)} support it")
     if recipe.accumulate > 1 and model not in map(str.lower, ACCUMULATED):
         what = f"{train.model_type} makes its own updates"
         hint = f"only {' and '.join(ACCUMULATED)} support it; raise batch_size instead"
@@ -49,6 +50,7 @@ def keys_without_effect(train: TrainOptions, model: ModelOptions) -> list[str]:
         "eval_beam": ("[model] translator_type: bs", model.translator_type == "bs" or train.eval_beam == 1),
         "max_len": ("bucket_by", bool(model.bucket_by) or model.max_len is None),
         "bucket_order": ("bucket_by", bool(model.bucket_by)),
+        "translator_args": ("model_type: SimultaneousWaitKNMT", train.model_type != "SimultaneousNMT"),
     }
     needs |= {field.name: plateau for field in dataclasses.fields(train) if field.name.startswith("lr_decay_")}
     return without_effect("train", train, needs) + without_effect("model", model, needs)
@@ -70,6 +72,7 @@ def check_supported_by_pysimt(recipe: RecipeOptions, where: object) -> None:
         "accumulate": "pysimt makes one update per batch",
         "batch_tokens": "pysimt sizes its batches by sentences",
         "precision": "pysimt computes in float32",
+        "wandb_project": "pysimt draws its curves in TensorBoard",
     }
     default = RecipeOptions()
     given = [name for name in reasons if getattr(recipe, name) != getattr(default, name)]

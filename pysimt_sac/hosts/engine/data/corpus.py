@@ -93,16 +93,6 @@ def order_by_length(lengths: Indices, tie_lengths: Indices, rng: np.random.Gener
     return order[np.lexsort((tie_lengths[order], lengths[order]))]
 
 
-def split_where_longer(order: Indices, lengths: Indices) -> list[Indices]:
-    """Split sentences that are sorted by length into groups of equal length."""
-    return np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1)
-
-
-def cut_by_sentences(order: Indices, size: int) -> list[Indices]:
-    """Cut into batches of `size` sentences; the last may be smaller."""
-    return [order[start : start + size] for start in range(0, len(order), size)]
-
-
 def cut_by_tokens(order: Indices, lengths: Indices, most: int) -> list[Indices]:
     """Cut into batches of at most `most` tokens, padding included; a longer sentence is a batch of its own."""
     edges, first, longest = [], 0, 0
@@ -172,7 +162,7 @@ class ParallelCorpus(Dataset[Batch]):
         else:
             order = order_by_length(lengths, tie_lengths, rng)
         equal_lengths_only = self.training and self.bucket_by is not None and self.sampler_type == "bucket"
-        buckets = split_where_longer(order, lengths) if equal_lengths_only else [order]
+        buckets = np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if equal_lengths_only else [order]
         groups = [batch for bucket in buckets for batch in self.cut(bucket)]
         if self.training and self.bucket_order is None:
             groups = [groups[index] for index in rng.permutation(len(groups))]
@@ -184,7 +174,7 @@ class ParallelCorpus(Dataset[Batch]):
         """Cut sentences in a given order into batches."""
         if self.batch_tokens:
             return cut_by_tokens(order, self.n_predicted, self.batch_tokens)
-        return cut_by_sentences(order, self.batch_size)
+        return [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
 
     def local_batches(self) -> Iterator[Batch | None]:
         """Yield the batches that this rank evaluates, then None until all ranks have had equally many."""

@@ -65,7 +65,7 @@ class InputCheck:
         self.expected = expected_unknown(counts.get(token, 0) for token in known)
         self.counts: Counter[str] = Counter()
         self.examples: dict[str, str] = {}
-        self.warned = False
+        self.warned = isinstance(vocab, Vocabulary) and vocab.reads_plain_text  # it knows every word
 
     def __call__(self, lines: Iterable[str]) -> str:
         """Return a warning, or an empty string, also if there has already been one."""

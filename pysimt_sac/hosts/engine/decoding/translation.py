@@ -26,7 +26,6 @@ from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.core.options import read_section
 from pysimt_sac.core.registry import load_plugin_modules
 from pysimt_sac.core.sections import SearchOptions, TrainOptions
-from pysimt_sac.core.vocabulary import Vocabulary
 from pysimt_sac.hosts.choice import network_of
 from pysimt_sac.hosts.engine.checkpoint import Checkpoint, load_checkpoint, load_checkpoint_of_run, load_weights
 from pysimt_sac.hosts.engine.config.parser import Options, find_model, parse_direction, plugin_modules
@@ -59,9 +58,10 @@ def load_model(checkpoint: Checkpoint, device: torch.device, overrides: Sequence
     options = Options.from_dict(checkpoint.options, overrides)
     options.filename = str(checkpoint.path)
     model_class = find_model_class(checkpoint, options, overrides)
-    model = model_class(opts=options, vocabs=find_vocabularies(checkpoint, options))
+    model = model_class.of_checkpoint(checkpoint, options)
     build_layers(model, is_train=False)
     load_weights(model, checkpoint.weights, checkpoint.path)
+    model.wait = None  # as in pysimt, a wait-k model reads whole sources unless it is told to wait
     return model.to(device).eval()
 
 
@@ -72,27 +72,13 @@ def find_model_class(checkpoint: Checkpoint, options: Options, overrides: Sequen
     if any(word.startswith("model.plugin_modules:") for word in overrides):
         load_plugin_modules(files)
     try:
-        find_model(network_of(options.train, options.model), where)  # refuses what only pysimt can translate
-        return network_class(find_model(name, where))
+        network = find_model(network_of(options.train, options.model), where)  # refuses what only pysimt can translate
+        return network_class(network if options.model.get("hf_model") else find_model(name, where))
     except UserError as error:
         if not files:
             raise
         hint = f"if you trust it, add -x model.plugin_modules:{','.join(files)}"
         raise UserError(f"its model {name} is defined in a Python file, {', '.join(files)}", where, hint) from error
-
-
-def find_vocabularies(checkpoint: Checkpoint, options: Options) -> dict[str, Vocabulary] | None:
-    """Return a checkpoint's vocabularies; None if the user names files instead, or for pysimt's, which have none."""
-    overridden = options.vocabulary != checkpoint.options["vocabulary"]
-    sides = parse_direction(options.model.get("direction"), options.filename)
-    if not overridden and set(sides) <= set(checkpoint.vocabularies):
-        return checkpoint.vocabularies
-    for side in sides:
-        path = options.vocabulary.get(side)
-        if not (isinstance(path, str | Path) and kind_of(Path(path)) == "file"):
-            hint = f"name it with -x vocabulary.{side}:FILE, or translate in the folder where the model was trained"
-            raise UserError(f"the vocabulary file {path} does not exist", checkpoint.path, hint)
-    return None
 
 
 def moved_files(checkpoint: Checkpoint, folder: Path) -> list[str]:
@@ -112,6 +98,8 @@ def preparation_for(checkpoint: Checkpoint, folder: Path) -> TextPreparation:
 def plain_text_of(checkpoint: Checkpoint, folder: Path | None = None) -> PlainText:
     """Return the plain-text conversion for a checkpoint, by a folder's record or else by the checkpoint's own."""
     found = preparation_for(checkpoint, folder) if folder else checkpoint.preparation
+    if found is None and checkpoint.options["model"].get("hf_model"):  # its tokenizer reads plain text
+        return PlainText.as_it_is()
     if found is None:
         hint = "give the folder of its prepared corpus with --prepare FOLDER, or attach it once: pysimt-sac attach"
         raise UserError("does not record how its text was prepared", checkpoint.path, hint)
@@ -119,7 +107,12 @@ def plain_text_of(checkpoint: Checkpoint, folder: Path | None = None) -> PlainTe
 
 
 class Translator:
-    """A model with a search. plain: takes and returns plain text, instead of prepared and filtered text."""
+    """A model with a search. plain: takes and returns plain text, instead of prepared and filtered text.
+
+    wait: the k of wait-k greedy search.
+    """
+
+    wait: int | None = None
 
     def __init__(
         self,
@@ -133,6 +126,12 @@ class Translator:
         train = read_section(TrainOptions, model.opts.train, f"{model.opts.filename} [train]")
         self.filters = FilterChain(train.eval_filters if use_filters else (), f"{model.opts.filename} eval_filters")
 
+    def wait_for(self, k: int) -> None:
+        """Search by wait-k: write the first word after k of the source, and read one more before each further word."""
+        if self.model.options.enc_bidirectional:
+            raise UserError("reads its sources in both directions, which wait-k cannot", self.model.opts.filename)
+        self.wait = self.model.wait = k
+
     def hypotheses(self, batches: Iterable[Batch], first: int = 0) -> Iterator[tuple[Batch, list[list[Hypothesis]]]]:
         """Yield each batch with the hypotheses of its sentences, best first. first: the first sentence's number."""
         search = self.search
@@ -143,7 +142,7 @@ class Translator:
                 yield batch
 
         with out_of_memory_as_user_error(f"batches of {search.batch_size} sentences", "lower -b, -k or -m"):
-            if search.func == "gs":
+            if search.func in ("gs", "wk"):
                 for batch, found in greedy_stream(self.model, on_device(), search.max_len, search.suppress_unk):
                     yield batch, [[hypothesis] for hypothesis in found]
                 return
@@ -197,10 +196,12 @@ class Translator:
 
     def output_files(self, split: str, prefix: str) -> dict[str, Path]:
         """Return the output files of a split's translations; without filters, two have the same text."""
-        stem = f"{prefix}.{split}.{self.search.suffix}"
+        stem = f"{prefix}.{split}.{f'wait{self.wait}.gs' if self.wait else self.search.suffix}"
         files = {"raw": Path(f"{stem}.raw"), "filtered": Path(stem)}
         if self.search.n_best:
             files["n-best"] = Path(f"{stem}.nbest")
+        if self.wait:
+            files["actions"] = Path(f"{prefix}.{split}.wait{self.wait}.acts")
         return files
 
     def translate_splits(
@@ -228,7 +229,7 @@ class Translator:
         for warning in filter(None, map(check, texts.values())):
             warn(warning)
         for name, prepared in texts.items():
-            yield from self.write(self.translate_lines(prepared, progress=True), name, prefix)
+            yield from self.write(self.translate_lines(prepared, progress=True), name, prefix, prepared)
 
     def source_of(self, split: str) -> Path:
         """Return a split's source; refuse one that is no longer where it was in training, and say what to do."""
@@ -242,15 +243,25 @@ class Translator:
             raise UserError("no such corpus file", path, hint)
         return found
 
-    def write(self, results: list[list[Hypothesis]], split: str, prefix: str) -> Iterator[Path]:
+    def write(
+        self, results: list[list[Hypothesis]], split: str, prefix: str, sources: Sequence[str] = ()
+    ) -> Iterator[Path]:
         """Write the translations of a split; yield the paths written. Only rank 0 writes."""
         if not world.is_main:
             return
         best = self.best_texts(results)
         contents = {"raw": best, "filtered": self.readable(best), "n-best": list(self.n_best_lines(results))}
+        contents["actions"] = [self.actions(*pair) for pair in zip(sources, results, strict=True)] if self.wait else []
         for kind, path in self.output_files(split, prefix).items():
             write_lines(path, contents[kind])
             yield path
+
+    def actions(self, source: str, found: list[Hypothesis]) -> str:
+        """Return what wait-k did for a sentence, as pysimt writes it: 0 reads a word, 1 writes one; `<eos>` counts."""
+        assert self.wait
+        n_read, n_written = len(source.split()) + 1, min(len(found[0].words) + 1, self.search.max_len) if found else 0
+        later = max(0, min(n_read - self.wait, n_written - 1))
+        return " ".join("0" * min(self.wait, n_read) + "10" * later + "1" * (n_written - later))
 
     def n_best_lines(self, results: list[list[Hypothesis]]) -> Iterator[str]:
         """Yield all hypotheses, one per line, as `number ||| text ||| score`."""

@@ -138,7 +138,7 @@ def try_largest_batch(
     stages = [stage for stage in model.stages() if stage.first <= n_updates]
     learned = [try_stage(model, batch, stage, optimizer) for stage in stages]
     return [
-        *sanity_checks.about_first_loss(nll, len(model.trg_vocab), is_trained=bool(options.pretrained_file)),
+        *sanity_checks.about_first_loss(nll, len(model.trg_vocab), is_trained=model.is_trained),
         *sanity_checks.about_length(options, model.recipe, per_epoch, actor_learns=any(learned)),
     ]
 

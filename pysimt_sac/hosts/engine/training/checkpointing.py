@@ -48,9 +48,10 @@ class Checkpointing:
         """Write `EXPID-LABEL.ckpt`; return its name."""
         name = f"{self.run.exp_id}-{label}.ckpt"
         if world.is_main:
-            history = {**self.progress.history(), **self.preparation}
+            record = self.model.record()
+            history = {**self.progress.history(), **self.preparation, **record}
             optimizer = self.optimizer.torch_optimizer.state_dict() if self.options.save_optim_state else None
-            options, vocabularies = self.model.opts.to_dict(), self.model.vocabs
+            options, vocabularies = self.model.opts.to_dict(), {} if record else self.model.vocabs
             with self.average.in_place():
                 weights = self.model.state_dict()
                 save_checkpoint(Checkpoint(self.run.folder / name, options, weights, history, optimizer, vocabularies))

@@ -5,7 +5,6 @@ line by line, so that they can be followed during the run.
 """
 
 import contextlib
-import json
 import logging
 import math
 import os
@@ -14,11 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from pysimt_sac.core.curves import Point, read_points
 from pysimt_sac.core.distributed import world
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import make_folder, open_in_folder, why
 from pysimt_sac.hosts.engine.training.console import DETAIL, logger
 from pysimt_sac.hosts.engine.training.runs import Run
+from pysimt_sac.hosts.engine.training.tracking import WandbTracker
 
 
 @contextlib.contextmanager
@@ -43,6 +44,7 @@ class Journal:
         self.streams: dict[str, IO[str]] = {}
         self.listeners: list[Callable[[str, float, int], None]] = []  # called with every point of every curve
         self.tensorboard_dir, self.writer = tensorboard_dir, None
+        self.tracker: WandbTracker | None = None
         try:
             for name, path in self.paths.items():
                 with writing(path):
@@ -54,9 +56,16 @@ class Journal:
                 with writing(tensorboard_dir):
                     self.writer = open_tensorboard(tensorboard_dir)
                 self._draw_earlier_points()
+        except ImportError:
+            self.say("Warning: TensorBoard is not installed and gets no curves: pip install 'pysimt_sac[tensorboard]'")
         except BaseException:
             self.close()
             raise
+
+    def track(self, tracker: WandbTracker) -> None:
+        """Send every new point of the curves to a tracker as well."""
+        self.tracker = tracker
+        self.listeners.append(tracker)
 
     def say(self, message: str) -> None:
         """Write a line to the log; on the console it is a detail, unless it is a warning."""
@@ -76,8 +85,7 @@ class Journal:
     def log_scalar(self, name: str, value: float, step: int) -> None:
         """Write a point of a curve."""
         value = float(value)
-        stored = value if math.isfinite(value) else None
-        self._write("scalars", json.dumps({"step": step, "name": name, "value": stored}) + "\n")
+        self._write("scalars", Point(step, name, value if math.isfinite(value) else None).line())
         self._draw(name, value, step)
         for listener in self.listeners:
             listener(name, value, step)
@@ -93,12 +101,8 @@ class Journal:
                 self.writer.add_scalar(name, value, global_step=step)
 
     def _draw_earlier_points(self) -> None:
-        self.streams["scalars"].seek(0)
-        try:
-            for point in map(json.loads, self.streams["scalars"]):
-                self._draw(point["name"], math.nan if point["value"] is None else point["value"], point["step"])
-        except (LookupError, TypeError, ValueError) as error:
-            raise UserError("is damaged", self.paths["scalars"], "start over with --restart") from error
+        for point in read_points(self.paths["scalars"]):
+            self._draw(point.name, math.nan if point.value is None else point.value, point.step)
 
     def position(self) -> dict[str, int]:
         """Flush the files and return their sizes, for the training state; write again what has been deleted."""
@@ -129,7 +133,7 @@ class Journal:
 
     def close(self) -> None:
         """Close all files; a full disk has already been reported."""
-        for file in (*self.streams.values(), self.writer):
+        for file in (*self.streams.values(), self.writer, self.tracker):
             with contextlib.suppress(OSError):
                 if file:
                     file.close()
@@ -139,7 +143,7 @@ class NullJournal(Journal):
     """The journal of all ranks but 0: it has no files, and their console is silent."""
 
     def __init__(self) -> None:
-        self.paths, self.streams, self.listeners, self.writer = {}, {}, [], None
+        self.paths, self.streams, self.listeners, self.writer, self.tracker = {}, {}, [], None, None
 
 
 def open_journal(run: Run, tensorboard_dir: str | Path | None) -> Journal:

@@ -31,6 +31,16 @@ def validation_lines(progress: Progress, results: list[Metric], improved: list[M
     return lines, f"Validation {progress.validation}: {', '.join(parts)}"
 
 
+def sample_lines(progress: Progress, samples: list[tuple[str, str]]) -> list[str]:
+    """Return translations of the first validation and of this one beside their references; keep the first ones."""
+    progress.first_samples = progress.first_samples or [hypothesis for hypothesis, _ in samples]
+    lines = []
+    for before, (now, reference) in zip(progress.first_samples, samples, strict=False):
+        lines += [f"before:    {before}", f"now:       {now if now != before else '(the same)'}"]
+        lines.append(f"reference: {reference}")
+    return lines
+
+
 def closing_lines(progress: Progress, first: str, folder: Path) -> list[str]:
     """Return the final report on a run: where its best checkpoint is, and whether training improved anything."""
     best, lines = progress.best.get(first), []

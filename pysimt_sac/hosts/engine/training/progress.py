@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pysimt_sac.core.metrics import Metric
+from pysimt_sac.core.records import restore
 from pysimt_sac.core.sections import TrainOptions
-from pysimt_sac.core.states import has_type
 
 
 @dataclass
@@ -35,6 +35,7 @@ class Progress:
     train_loss: list[float] = field(default_factory=list)
     scores: dict[str, list[float]] = field(default_factory=dict)
     best: dict[str, Best] = field(default_factory=dict)
+    first_samples: list[str] = field(default_factory=list)  # translations of some sentences in the first validation
     checkpoints: list[str] = field(default_factory=list)
     ended: bool = False
     lr_total: int = 0  # length of the learning-rate schedule, kept from the run's first start
@@ -49,10 +50,7 @@ class Progress:
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Progress":
         """Restore the output of `to_dict`; raise a TypeError or ValueError if this is something else."""
-        if not has_type(stored, cls):
-            raise TypeError("a counter or score is of another type")
-        best = {name: Best(**values) for name, values in stored["best"].items()}
-        progress = cls(**{**stored, "best": best})
+        progress: Progress = restore(cls, stored, "progress")
         counters = (progress.batch, progress.update, progress.validation, progress.epoch_items, progress.timed_updates)
         if min(*counters, progress.epoch - 1, progress.seed) < 0 or not 0 <= progress.seconds < math.inf:
             raise ValueError("a counter is out of range")
@@ -88,7 +86,7 @@ class Progress:
     def record(self, results: list[Metric], first: str, diverged: bool = False) -> list[Metric]:
         """Record a validation's scores; return those that are the best so far. first: the metric for early stopping.
 
-        diverged: none of them counts as best.
+        diverged: none of them counts as best. A validation before the first update of the model uses up no patience.
         """
         self.validation += 1
         self.validation_due, self.diverged = False, diverged
@@ -101,12 +99,8 @@ class Progress:
                 self.best[metric.name] = Best(metric.score, self.validation, best.file if best else "", self.update)
                 improved.append(metric)
         gained = any(metric.name == first.upper() for metric in improved)
-        self.bad_validations = 0 if gained else self.bad_validations + 1
+        self.bad_validations = 0 if gained else self.bad_validations + bool(self.first_update)
         return improved
-
-    def finished(self, options: TrainOptions) -> str:
-        """Return why a run that has ended has nothing left to do, or an empty string."""
-        return self.stop_reason(options) if self.ended else ""
 
     def stop_reason(self, options: TrainOptions) -> str:
         """Return why training ends here, or an empty string."""

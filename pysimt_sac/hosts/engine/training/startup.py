@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import platform
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -31,8 +32,8 @@ def count_parameters(model: torch.nn.Module) -> str:
 def describe_finished(run: Run, options: TrainOptions) -> str:
     """Describe a run that has nothing left to do; empty for all others."""
     with state_fits(run.folder):
-        reason = Progress.from_dict(run.state["progress"]).finished(options) if run.state else ""
-    if not reason:
+        progress = Progress.from_dict(run.state["progress"]) if run.state else Progress()
+    if not progress.ended or not (reason := progress.stop_reason(options)):
         return ""
     more = "raise max_epochs, max_iterations or patience to continue; --restart starts over"
     return f"{run.exp_id} in {run.folder} is finished: {reason} ({more})"
@@ -85,18 +86,30 @@ def describe_briefly(trainer: Any) -> str:
     device = f"{world.size} processes on {trainer.device.type}" if world.size > 1 else str(trainer.device)
     about = {
         "model": f"{train.model_type}, {count_parameters(model)}; {device}, seed {trainer.progress.seed}",
-        "start": "; ".join(trainer.notes),
+        "start": "; ".join(note for note in trainer.notes if not note.startswith("Warning")),
         "data": f"{describe_corpus(trainer.corpus)}; {len(model.src_vocab)} -> {len(model.trg_vocab)} words",
+        "recipe": ", ".join(file.name for file in included_layers(model)),
         "changed": ", ".join(f"{key}={value}" for key, value in unusual_options(model).items()) or "nothing",
         "log": min((str(log), os.path.relpath(log)), key=len),
     }
     return "\n".join(f"{name + ':':10}{text}" for name, text in about.items() if text)
 
 
+def included_layers(model: Any) -> list[Path]:
+    """Return the files that a model's configuration includes."""
+    return model.opts.merged.layers[:-1] if model.opts.merged else []
+
+
 def unusual_options(model: Any) -> dict[str, Any]:
-    """Return the keys of `[train]` and `[model]` that change the outcome and are not at their default."""
+    """Return the keys of `[train]` and `[model]` that change the outcome and are not at their default.
+
+    With an `[include]`, only those that the configuration sets itself: the included files are the recipe.
+    """
     usual = {**defaults(TrainOptions), **defaults(RecipeOptions), **model.defaults}
     free = {field.name for field in dataclasses.fields(TrainOptions) if field.metadata["resume"]}
+    if included_layers(model):
+        merged = model.opts.merged
+        free |= {key for (_, key), file in merged.files.items() if file != merged.path}
     given = {**plain(model.opts.train), **plain(model.opts.model)}
     return {
         key: value

@@ -32,6 +32,7 @@ from pysimt_sac.hosts.engine.training.optim import Optimizer
 from pysimt_sac.hosts.engine.training.outcome import (
     closing_lines,
     has_diverged,
+    sample_lines,
     validation_lines,
     watch_training,
     watch_validation,
@@ -42,6 +43,7 @@ from pysimt_sac.hosts.engine.training.randomness import draw_seed, fix_seeds, ra
 from pysimt_sac.hosts.engine.training.runs import Run, files_of_run
 from pysimt_sac.hosts.engine.training.schedule import plan_schedule, resume_schedule
 from pysimt_sac.hosts.engine.training.startup import announce, describe_host
+from pysimt_sac.hosts.engine.training.tracking import WandbTracker
 from pysimt_sac.hosts.engine.training.validation import Validator
 
 UNHEALTHY = (
@@ -87,6 +89,9 @@ class Trainer:
         # Everything that can be checked has been: from here on the run's folder is written to.
         self.journal = open_journal(run, options.tensorboard_dir)
         try:
+            if model.recipe.wandb_project and world.is_main:
+                config = model.opts.to_dict()
+                self.journal.track(WandbTracker(model.recipe.wandb_project, run.folder, run.exp_id, config))
             if state is None:
                 self.journal.say(describe_host(device))
             model.start_training(self.journal)
@@ -251,7 +256,7 @@ class Trainer:
             results = self.validator(self.interrupts.interruptible)
         improved = progress.record(results, first, has_diverged(results, progress, n_words))
         lines, summary = validation_lines(progress, results, improved)
-        for line in lines:
+        for line in [*lines, *sample_lines(progress, self.validator.samples())]:
             self.journal.say(line)
         left = self.options.patience - progress.bad_validations
         time_left = f"patience {left}, up to {self.stopwatch.time_left()} left"
@@ -263,7 +268,9 @@ class Trainer:
         for metric in improved:
             if metric.name == first or self.options.save_best_metrics:
                 self.checkpointing.save_best(metric)
-        if self.optimizer.after_validation(next(metric.score for metric in results if metric.name == first)):
+        counts = progress.first_update or progress.validation == 1  # else the model has not changed since then
+        score = next(metric.score for metric in results if metric.name == first)
+        if counts and self.optimizer.after_validation(score):
             self.journal.show(f"Learning rate reduced to {self.optimizer.lr:.2g}")
             if self.options.lr_decay_revert and first in progress.best:
                 self.revert_to_best(first)

@@ -21,6 +21,7 @@ from pysimt_sac.hosts.engine.training.console import progress_bar
 from pysimt_sac.hosts.engine.training.interrupts import Interrupted
 from pysimt_sac.hosts.engine.training.randomness import random_states, restore_random_states
 
+N_SAMPLES = 3
 Interruptible = Callable[[Iterable[Batch | None]], Iterator[Batch | None]]
 
 
@@ -38,6 +39,7 @@ class Validator:
         self.filters = FilterChain(options.eval_filters, f"{model.opts.filename} [train] eval_filters")
         self.loss_corpus: ParallelCorpus = model.load_data("val", options.batch_size, mode="eval")
         self.translates = set(self.metrics) != {"LOSS"}
+        self.hypotheses: list[str] = []  # of the last validation
         if self.translates:
             self.source_corpus: ParallelCorpus = model.load_data("val", options.eval_batch_size, mode="beam")
             self.references = [self.filters(read_sentences(path)) for path in model.val_refs]
@@ -64,7 +66,7 @@ class Validator:
                     loss = self.model.test_performance(self.batches(self.loss_corpus, interruptible, "validation loss"))
                     scores.update({metric.name: metric.score for metric in loss})
                 if self.translates:
-                    hypotheses = self.filters(self.translate(interruptible))
+                    hypotheses = self.hypotheses = self.filters(self.translate(interruptible))
                     scores.update(world.broadcast_from_main(lambda: self.scores_of(hypotheses)))
         except Interrupted:
             restore_random_states(before)
@@ -76,6 +78,11 @@ class Validator:
                 hint = "the model has diverged: lower lr" if name == "LOSS" else "check that metric"
                 raise UserError(f"the validation's {name} is {score}", self.model.opts.filename, hint)
         return [Metric(name, scores[name], higher_better=self.higher_better(name)) for name in self.metrics]
+
+    def samples(self) -> list[tuple[str, str]]:
+        """Return the last translations of some sentences across the set, with their references."""
+        pairs = list(zip(self.hypotheses, self.references[0], strict=True)) if self.hypotheses else []
+        return [pairs[len(pairs) * (2 * n + 1) // (2 * N_SAMPLES)] for n in range(min(N_SAMPLES, len(pairs)))]
 
     def scores_of(self, hypotheses: list[str]) -> dict[str, float]:
         """Return the scores of translations, by metric."""

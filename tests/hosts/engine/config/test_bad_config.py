@@ -17,6 +17,7 @@ OVERRIDES = [
     ("trian.lr:1", "did you mean 'train'"),
     ("data.val_set.src.deep:1", "has no dictionary 'src'"),
     ("data.nothing.src:1", "has no dictionary 'nothing'"),
+    ("train.pretrained_file:" + "a" * 70_000, "file name too long"),
     # unknown keys
     ("train.optimzer:adam", r"unknown key 'optimzer' \(did you mean 'optimizer'\?\)"),
     ("train.learning_rate:1", "unknown key 'learning_rate'"),
@@ -128,6 +129,13 @@ OVERRIDES = [
     ("train.pretrained_file:.", "holds no best checkpoint by bleu"),
     ("model.plugin_modules:./nowhere.py", "no such Python file"),
 ]
+
+
+def test_a_section_that_is_almost_one_of_pysimts_is_a_mistake(toy, refused):
+    """With an `[include]`, none is missing."""
+    (toy.folder / "base.conf").write_text(toy.config.read_text())
+    toy.config.write_text("[include]\nbase: base.conf\n\n[modle]\nemb_dim: 4\n")
+    refused(r"has a section \[modle\] \(is \[model\] meant\?\)")
 
 
 @pytest.mark.parametrize(("override", "pattern"), OVERRIDES, ids=lambda value: value[:40])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pysimt_sac import models  # noqa: F401 - registers the models that configurations name
@@ -165,6 +165,7 @@ def values_of(path):
     return {section: dict(items) for section, items in MergedConfig(path).values.items() if section != "\n"}
 
 
+@settings(deadline=None)
 @given(st.dictionaries(keys, st.dictionaries(keys, words | st.none(), max_size=3), max_size=3), st.data())
 def test_the_merged_text_reads_as_the_same_values(tmp_path_factory, sections, data):
     """Whatever the standard library reads from a file, our text of it says the same; and so it is with overrides."""
@@ -234,6 +235,20 @@ def test_an_override_can_set_one_entry_of_an_interpolated_dictionary(write):
 def test_overrides_without_effect_are_refused(write, word, message):
     with pytest.raises(UserError, match=message):
         read_config(write(base=BASE), [word])
+
+
+def test_interpolation_that_would_fill_the_memory_is_refused(write):
+    levels = "\n".join(f"x{n}: " + f"${{x{n + 1}}}" * 8 for n in range(9))
+    bomb = BASE.replace("[vars]", f"[vars]\n{levels}\nx9: lol")
+    with pytest.raises(UserError, match=r"\[vars\] x0: values of more than 10,000,000 characters after interpolation"):
+        read_config(write(base=bomb))
+
+
+def test_files_that_include_each_other_without_end_are_refused(write):
+    bombs = {f"b{n}": f"[include]\nbase: b{n + 1}.conf, b{n + 1}.conf\n" for n in range(30)}
+    write(**bombs, b30=BASE)
+    with pytest.raises(UserError, match="includes more than 100 files"):
+        read_config(write(b0=bombs["b0"]))
 
 
 def test_a_variable_that_only_the_command_line_gives_may_be_referred_to(write):

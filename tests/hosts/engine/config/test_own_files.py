@@ -156,8 +156,13 @@ def test_a_file_that_failed_is_read_again(tmp_path):
             ["model.reward_modules:{}", "train.model_type:REINFORCENMT", "model.reward:broken"],
             "line 5, `return [reference[99] for reference in translations.references]`: IndexError",
         ),
+        (
+            BROKEN_REWARD.replace("return", "import sys; sys.exit(0); return"),
+            ["model.reward_modules:{}", "train.model_type:REINFORCENMT", "model.reward:broken"],
+            "line 5, `import sys; sys.exit(0); return [reference[99] for reference in translations.references]`: Syst",
+        ),
     ],
-    ids=["algorithm", "metric", "reward"],
+    ids=["algorithm", "metric", "reward", "a reward that ends Python"],
 )
 def test_the_error_in_a_file_names_its_line_and_statement(toy, pysimt, text, changes, expected):
     path = toy.folder / "mine.py"

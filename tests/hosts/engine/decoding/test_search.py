@@ -6,12 +6,16 @@ import math
 import pytest
 import torch
 
+from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.sections import SearchOptions
 from pysimt_sac.core.vocabulary import BOS, EOS, PAD, UNK
 from pysimt_sac.hosts.engine.decoding.greedy import greedy_search, greedy_stream
-from pysimt_sac.hosts.engine.decoding.search import beam_search, sample
+from pysimt_sac.hosts.engine.decoding.search import Hypothesis, beam_search, sample
+from pysimt_sac.hosts.engine.decoding.translation import Translator
 from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 
 MAX_LEN = 4
+WAIT = {"enc_bidirectional": False, "translator_args": {"k": 2}}
 
 
 @pytest.fixture(params=range(6))
@@ -81,9 +85,10 @@ def test_batch_composition_and_order_never_change_an_output(search):
         assert len({tuple(hypothesis.words) for hypothesis in variants}) == 1
 
 
-@pytest.mark.parametrize("usual", [True, False])
-def test_batches_that_join_others_under_way_are_translated_as_if_alone(usual):
-    model = tiny_model(n_words=6, seed=34, spread=1.6, out_logic="deep", att_activ="tanh" if usual else "relu").double()
+@pytest.mark.parametrize("kind", ["usual", "other attention", "wait-k"])
+def test_batches_that_join_others_under_way_are_translated_as_if_alone(kind):
+    options = {"usual": {}, "other attention": {"att_activ": "relu"}, "wait-k": WAIT}[kind]
+    model = tiny_model(n_words=6, seed=5, spread=1.6, out_logic="deep", **options).double()
     sentences = tiny_sentences(9, n_words=6, longest=9)
     batches = [tiny_batch(model, sentences[start : start + 3]) for start in (0, 3, 6)]
     found = list(greedy_stream(model, iter(batches), 12))
@@ -91,6 +96,17 @@ def test_batches_that_join_others_under_way_are_translated_as_if_alone(usual):
     alone = [greedy_search(model, batch, 12) for batch in batches]
     assert [[h.words for h in hypotheses] for _, hypotheses in found] == [[h.words for h in each] for each in alone]
     assert len({len(h.words) for hypotheses in alone for h in hypotheses}) > 2
+
+
+def test_the_record_of_wait_k_says_what_was_read_and_written():
+    search = SearchOptions("wk", max_len=6)
+    translator = Translator(tiny_model(n_words=6, **WAIT), search, torch.device("cpu"))
+    translator.wait_for(2)
+    assert translator.actions("w0 w1 w2", [Hypothesis([5, 6], 0.0)]) == "0 0 1 0 1 0 1"  # with both `<eos>`
+    assert translator.actions("w0", [Hypothesis([5] * 6, 0.0)]) == "0 0 1 1 1 1 1 1"  # cut off at six words
+    assert translator.actions("w0 w1 w2 w3", [Hypothesis([], 0.0)]) == "0 0 1"
+    with pytest.raises(UserError, match="reads its sources in both directions"):
+        Translator(tiny_model(), search, torch.device("cpu")).wait_for(2)
 
 
 def test_sampling_does_not_depend_on_the_batch_either():

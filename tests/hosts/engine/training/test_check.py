@@ -72,7 +72,7 @@ def test_pretrained_weights_and_frozen_layers_are_tried(toy, pysimt):
 
 def test_critics_alone_and_beside_the_actor_are_both_tried(toy, pysimt):
     words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_updates:5", "model.gate_sentences:8"]
-    words.append("model.health_freq:2")
+    words += ["model.health_freq:2", "train.lr:0.005"]
     before = content_of(toy.folder)
     told = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
     assert content_of(toy.folder) == before
@@ -84,18 +84,19 @@ def test_critics_alone_and_beside_the_actor_are_both_tried(toy, pysimt):
 
 def test_an_actor_that_never_learns_is_named(toy, pysimt):
     words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_updates:90", "train.eval_start:10"]
+    words.append("train.lr:0.005")
     told = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words).err
     assert "Warning: the model never learns within max_epochs (2)" in told
     assert "Warning: there will be no validation: it starts in epoch 10 (eval_start) of 2" in told
     assert told.splitlines()[-1] == "2 things look wrong (see above); nothing was written."
 
 
-def test_the_discriminators_warm_up_is_a_stage(toy, pysimt):
-    words = [train_actor(toy), "train.model_type:SACUnsupNMT", "model.discriminator_warmup:5", "model.health_freq:2"]
-    told = pysimt("train", "-C", toy.config, "-s", "unsup", "--check", *words).err
+def test_the_critics_warm_up_is_a_stage(toy, pysimt):
+    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_updates:5", "model.gate_sentences:0"]
+    told = pysimt("train", "-C", toy.config, "-s", "sac", "--check", *words, "train.lr:0.005").err
     tried = [line for line in told.splitlines() if line.startswith("Tried")]
-    assert tried[0].startswith("Tried 'discriminator alone'")
-    assert tried[1].startswith("Tried 'actor and discriminator': loss per word")
+    assert tried[0].startswith("Tried 'critics alone'")
+    assert tried[1].startswith("Tried 'actor and critics': loss per word")
     assert "greedy BLEU" in tried[1]
     assert "No problems found" in told
 
@@ -208,3 +209,11 @@ def test_what_training_would_refuse_is_refused(toy, pysimt, override):
     outcome = pysimt("train", "-C", toy.config, "--check", override)
     assert outcome.status == 2
     assert outcome.error
+
+
+def test_the_rate_of_pre_training_is_noticed_when_fine_tuning(toy, pysimt):
+    actor = train_actor(toy)
+    words = ["train", "--check", "-C", toy.config, actor, "train.model_type:REINFORCENMT"]
+    assert "Warning: lr as in pre-training, from random weights: include base_rl.conf" in pysimt(*words).err
+    assert "pre-training" not in pysimt(*words, "train.lr:0.001").err
+    assert "pre-training" not in pysimt(*words[:-1]).err  # more of the same

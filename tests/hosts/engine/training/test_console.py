@@ -85,6 +85,41 @@ def test_verbose_shows_all_of_the_log(toy, pysimt):
     assert "[vocabulary]" in told
 
 
+def test_each_validation_shows_three_translations_beside_the_first_ones_and_the_references(toy, pysimt):
+    """A resumed run still knows the first ones; included files are named instead of what they say."""
+    (toy.folder / "mine.conf").write_text("[include]\nbase: toy.conf\n\n[train]\nlr: 0.02\n")
+    first = pysimt("train", "-C", toy.folder / "mine.conf", "train.max_epochs:1").err.splitlines()
+    assert first[2:4] == ["recipe:   toy.conf", "changed:  lr=0.02"]
+    pysimt("train", "-C", toy.folder / "mine.conf", "train.max_epochs:2")
+    kinds = ("before", "now", "reference")
+    lines = log_of(toy.folder / "runs/mine").splitlines()
+    shown = [line[20:].split(":", 1) for line in lines if line[20:].split(":")[0] in kinds]
+    assert [kind for kind, _ in shown] == [*kinds] * 6
+    texts = [text.strip() for _, text in shown]
+    assert texts[1::3][:3] == ["(the same)"] * 3
+    assert texts[0:9:3] == texts[9::3]
+    references = toy.val_trg.read_text().splitlines()
+    assert texts[2:9:3] == [references[n] for n in (2, 6, 10)]
+
+
+def test_without_tensorboard_a_run_has_its_other_curves(toy, pysimt, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    words = ["train.max_iterations:2", f"train.tensorboard_dir:{toy.folder}/board"]
+    outcome = pysimt("train", "-C", toy.config, *words)
+    assert outcome.status == 0
+    assert "pip install 'pysimt_sac[tensorboard]'" in outcome.err
+    (curves,) = toy.run_folder.glob("*.scalars.jsonl")
+    assert "train_LOSS" in curves.read_text()
+
+
+def test_an_actor_that_was_validated_with_other_metrics_is_its_best_by_its_own_first(toy, pysimt):
+    assert pysimt("train", "-C", toy.config, "-s", "actor", "train.max_epochs:1").status == 0
+    words = [f"train.pretrained_file:{toy.folder}/runs/toy-actor", "train.eval_metrics:chrf", "train.max_iterations:1"]
+    assert re.search(
+        r"Loaded 26 of 26 weights from .*\.best\.bleu\.ckpt", pysimt("train", "-C", toy.config, *words).err
+    )
+
+
 def test_quiet_leaves_validations_warnings_and_the_end(toy, pysimt):
     words = ["train.max_epochs:3", "model.lr_warmup:3"]
     told = pysimt("train", "-C", toy.config, "--quiet", *words).err.splitlines()
@@ -167,16 +202,3 @@ def test_every_algorithm_has_five_figures(toy, pysimt, model, more, headings):
     told = pysimt("train", "-C", toy.config, train_actor(toy), *words).err
     expected = f"{'epoch':>6} {'update':>8}" + "".join(f" {heading:>12}" for heading in headings)
     assert expected in told.splitlines()
-
-
-def test_a_warm_up_without_the_actor_says_so(toy, pysimt):
-    words = [
-        "train.model_type:SACUnsupNMT",
-        "model.health_freq:2",
-        "model.discriminator_warmup:4",
-        "train.max_epochs:1",
-    ]
-    told = pysimt("train", "-C", toy.config, train_actor(toy), *words).err
-    assert "Now learning: discriminator alone" in told
-    assert "  label acc.    by chance" in told
-    assert "Now learning: actor and discriminator\n" in told

@@ -1,4 +1,4 @@
-"""Losses that are not numbers, full disks, vanished files, memory: one line, and the last state is good."""
+"""Losses that are not numbers, full disks, vanished files: one line, and the last state is good."""
 
 import errno
 import os
@@ -6,7 +6,6 @@ import re
 import resource
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -160,30 +159,3 @@ def test_a_run_folder_that_vanishes(toy, pysimt, monkeypatch):
     outcome = pysimt("train", "-C", toy.config, "train.checkpoint_freq:7")
     assert outcome.status == 2
     assert "runs/toy" in outcome.error
-
-
-# Memory
-
-
-def resident_memory():
-    """This process's memory, in MB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell how much memory is used")
-def test_memory_stays_flat_over_two_thousand_updates(toy, pysimt, monkeypatch):
-    seen = {}
-    after_update = Trainer.after_update
-
-    def watch(self):
-        after_update(self)
-        if self.progress.update in (100, 2000):
-            seen[self.progress.update] = resident_memory()
-
-    monkeypatch.setattr(Trainer, "after_update", watch)
-    length = ["train.max_iterations:2000", "train.max_epochs:1000", "train.eval_freq:500", "train.checkpoint_freq:200"]
-    size = ["train.batch_size:2", "model.emb_dim:4", "model.enc_dim:4", "model.dec_dim:4"]
-    assert pysimt("train", "-C", toy.config, *length, *size).status == 0
-    assert seen[2000] - seen[100] < 10, seen

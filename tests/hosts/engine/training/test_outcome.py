@@ -72,6 +72,20 @@ def test_validations_while_critics_learn_alone_are_of_the_starting_point(toy, py
     assert re.search(r"starting point \(BLEU [\d.]+ at validation 1, before the first update .*, number 21\)", told)
 
 
+def test_validations_while_critics_learn_alone_use_up_no_patience_and_do_not_lower_the_rate(toy, pysimt):
+    words = [train_actor(toy), "train.model_type:SACNMT", "model.critic_pretrain_updates:25", "model.gate_sentences:0"]
+    words += ["train.eval_freq:5", "train.patience:2", "train.lr_decay:plateau", "train.lr_decay_patience:0"]
+    words += ["train.max_epochs:9", "train.lr:1e-5", "train.lr_decay_min:0", "train.eval_metrics:bleu"]
+    outcome = pysimt("train", "-C", toy.config, *words)
+    assert outcome.status == 0
+    starts = ("Validation", "Learning rate", "Training end")
+    told = [line for line in outcome.err.splitlines() if line.startswith(starts)]
+    assert ["patience 2" in line for line in told[:6]] == [True] * 5 + [False]
+    assert told[6].startswith("Learning rate reduced to")
+    assert told[-1] == "Training ended: no gain in 2 validations"
+    assert len(told) == 10  # two after the actor's first update, each with a lower rate
+
+
 def test_no_gain_after_the_first_validation(toy, pysimt):
     words = [train_actor(toy), "train.lr:1e-12", "train.eval_metrics:bleu"]
     told = pysimt("train", "-C", toy.config, *words).err

@@ -58,14 +58,6 @@ def test_killed_at_moments_of_saving(toy, undisturbed):
     assert_same_run(whole, toy.run_folder)
 
 
-@pytest.mark.parametrize("update", [1, 7, 13])
-def test_killed_in_an_update(toy, undisturbed, update):
-    whole, command = undisturbed
-    assert fork_training(command, lambda: die_in_update(update)) == -signal.SIGKILL
-    assert fork_training(command) == 0
-    assert_same_run(whole, toy.run_folder)
-
-
 def die_after_save(number):
     """Make this process kill itself right after the n-th save of its state."""
     from pysimt_sac.hosts.engine.training.trainer import Trainer
@@ -125,18 +117,20 @@ def test_what_a_killed_process_left_half_written_is_removed(toy, undisturbed):
 @pytest.mark.parametrize(
     "options",
     [
-        ["train.eval_freq:0", "train.checkpoint_freq:3"],
-        ["train.eval_freq:-1", "train.checkpoint_freq:3"],
-        ["train.checkpoint_freq:3", "train.lr_decay:noam", "train.tf_model_dim:16", "train.lr_warmup_steps:5"],
+        [
+            "train.eval_freq:-1",
+            "train.checkpoint_freq:3",
+            "train.lr_decay:noam",
+            "train.tf_model_dim:16",
+            "train.lr_warmup_steps:5",
+        ],
         ["train.checkpoint_freq:3", "train.optimizer:sgd", "train.momentum:0.9", "train.l2_reg:0.001"],
         ["train.checkpoint_freq:3", "train.num_workers:1", "model.bucket_by:src", "train.save_best_metrics:False"],
         ["train.checkpoint_freq:3", "train.freeze_layers:enc,dec.emb", "model.enc_type:lstm"],
         ["train.checkpoint_freq:3", "model.lr_schedule:cosine", "model.lr_warmup:3", "model.weight_decay:0.1"],
         ["train.checkpoint_freq:3", "model.lr_schedule:linear", "model.lr_total:15", "train.eval_metrics:loss"],
         ["train.checkpoint_freq:3", "model.accumulate:3", "train.max_epochs:5", "model.lr_schedule:cosine"],
-        ["train.checkpoint_freq:3", "model.batch_tokens:90", "model.bucket_by:src", "model.ema_decay:0.5"],
-        ["train.checkpoint_freq:3", "model.batch_tokens:60", "model.accumulate:2", "train.eval_freq:4"],
-        ["train.checkpoint_freq:3", "train.n_checkpoints:3", "model.ema_decay:0.9", "train.eval_freq:4"],
+        ["train.checkpoint_freq:3", "model.batch_tokens:60", "model.accumulate:2", "model.bucket_by:src"],
         [
             "train.eval_freq:5",
             "train.lr_decay:plateau",
@@ -156,14 +150,13 @@ def test_all_kinds_of_options_resume(toy, pysimt, options):
     assert_same_run(toy.folder / "runs/toy-whole", toy.run_folder)
 
 
-@pytest.mark.parametrize("update", [3, 9, 16])
-def test_all_of_a_recipe_together_resumes_after_a_signal_and_in_validation(toy, pysimt, update):
+def test_all_of_a_recipe_together_resumes_after_a_signal_and_in_validation(toy, pysimt):
     options = ["model.lr_schedule:cosine", "model.lr_warmup:5", "model.label_smoothing:0.1", "model.ema_decay:0.8"]
     options += ["model.weight_decay:0.05", "train.eval_freq:6", "train.checkpoint_freq:4", "train.n_checkpoints:2"]
     assert pysimt("train", "-C", toy.config, "-s", "whole", *options).status == 0
     command = ["train", "-C", toy.config, *options]
-    assert fork_training(command, lambda: send_in_update(update, signal.SIGTERM)) == 128 + signal.SIGTERM
-    assert last_state(toy.run_folder)["progress"]["update"] == update
+    assert fork_training(command, lambda: send_in_update(9, signal.SIGTERM)) == 128 + signal.SIGTERM
+    assert last_state(toy.run_folder)["progress"]["update"] == 9
     assert fork_training(command, lambda: interrupt_validation(1)) == 128 + signal.SIGTERM
     assert fork_training(command) == 0
     assert_same_run(toy.folder / "runs/toy-whole", toy.run_folder)

@@ -9,6 +9,7 @@ import torch
 from pysimt_sac.core.files import atomic_write
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_state
 from pysimt_sac.hosts.engine.training.trainer import Trainer
+from tests.conftest import make_toy
 from tests.hosts.engine.dying_runs import (
     assert_same_run,
     comparable,
@@ -159,79 +160,59 @@ def replaced(state, place, value):
     return {name: item for name, item in state.items() if name != key} if value is None else {**state, key: value}
 
 
-WRONG = {
-    "progress": {"what": "is this"},
-    "progress.epoch": "1",
-    "progress.batch": -1,
-    "progress.seconds": float("inf"),
-    "progress.update": 10**30,
-    "progress.scores": {"BLEU": "12"},
-    "optimizer": {"what": "is this"},
-    "optimizer.optimizer.state.0.exp_avg": None,
-    "optimizer.optimizer.state.0.exp_avg_sq": torch.zeros(2),
-    "optimizer.optimizer.param_groups": [],
-    "optimizer.schedule.num_bad_epochs": "none",
-    "average.n_averaged": "x",
-    "average.average": [],
-    "random": {"what": "is this"},
-    "random.numpy": ["MT19937", torch.zeros(624, dtype=torch.int64), 10**6, 0, 0.0],
-    "weights": {"what": torch.zeros(2)},
-    "journal.log": "x",
-    "journal.scalars": -3,
-    "files": ["x"],
-    "exp_id": "..",
-    "config.train": [],
-}
+OUTSIDE = ["/mine.ckpt", "../mine.ckpt", "a/../../mine.ckpt", "..", "mine\0.ckpt"]
+WRONG = [
+    ("progress", {"what": "is this"}),
+    ("progress.epoch", "1"),
+    ("progress.batch", -1),
+    ("progress.seconds", float("inf")),
+    ("progress.update", 10**30),
+    ("progress.scores", {"BLEU": "12"}),
+    *(("progress.checkpoints", [name]) for name in OUTSIDE),  # would be removed
+    *(("progress.best.BLEU.file", name) for name in OUTSIDE),
+    ("optimizer", {"what": "is this"}),
+    ("optimizer.optimizer.state.0.exp_avg", None),
+    ("optimizer.optimizer.state.0.exp_avg_sq", torch.zeros(2)),
+    ("optimizer.optimizer.param_groups", []),
+    ("optimizer.schedule.num_bad_epochs", "none"),
+    ("average.n_averaged", "x"),
+    ("average.average", []),
+    ("random", {"what": "is this"}),
+    ("random.numpy", ["MT19937", torch.zeros(624, dtype=torch.int64), 10**6, 0, 0.0]),
+    ("weights", {"what": torch.zeros(2)}),
+    ("journal.log", "x"),
+    ("journal.scalars", -3),
+    ("files", ["x"]),
+    ("exp_id", ".."),
+    ("config.train", []),
+    ("model.stage", 3),
+    ("model.first_update", "x"),
+    ("model.monitor.first_entropy", "x"),
+    ("model.algorithm.critics.optimizer.state.0.exp_avg", None),
+    ("model.algorithm.critics.critics", [{}, {}]),
+]
+OFTEN = ["train.model_type:SACNMT", "train.eval_freq:2", "train.lr_decay:plateau", "model.ema_decay:0.9"]
+OFTEN += ["model.critic_pretrain_updates:0"]  # so that the optimiser has a state
 
 
-@pytest.mark.parametrize("place", WRONG)
-def test_every_value_of_a_state_has_its_type(toy, pysimt, place):
-    words = ["train.checkpoint_freq:4", "train.lr_decay:plateau", "model.ema_decay:0.9"]
-    assert fork_training(["train", "-C", toy.config, *words], lambda: die_in_update(10)) < 0
-    for path in toy.run_folder.glob("train_state*"):
-        torch.save(replaced(torch.load(path, weights_only=True), place, WRONG[place]), path)
-    outcome = pysimt("train", "-C", toy.config, *words)
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A run that another one could be resumed from."""
+    toy = make_toy(tmp_path_factory.mktemp("shared") / "toy")
+    assert fork_training(["train", "-C", toy.config, *OFTEN, "train.max_iterations:3"]) == 0
+    return toy
+
+
+@pytest.mark.parametrize(("place", "value"), WRONG)
+def test_every_value_of_a_state_has_its_type_and_names_stay_in_the_folder(shared, tmp_path, pysimt, place, value):
+    (tmp_path / "mine.ckpt").write_text("precious")
+    (tmp_path / "toy").mkdir()
+    state = torch.load(shared.run_folder / "train_state.pt", weights_only=True)
+    torch.save(replaced(state, place, value), tmp_path / "toy/train_state.pt")
+    outcome = pysimt("train", "-C", shared.config, *OFTEN, f"train.save_path:{tmp_path}")
     assert outcome.status == 2
     assert "--restart" in outcome.error or "lacks the weights" in outcome.error
-
-
-@pytest.mark.parametrize("algorithm", ["SACNMT"])
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        ("stage", 3),
-        ("first_update", "x"),
-        ("monitor.first_entropy", "x"),
-        ("algorithm.critics.optimizer.state.0.exp_avg", None),
-        ("algorithm.critics.critics", [{}, {}]),
-    ],
-)
-def test_every_value_of_a_learners_state_has_its_type(toy, pysimt, algorithm, place, value):
-    words = [f"train.model_type:{algorithm}", "train.max_iterations:3"]
-    assert pysimt("train", "-C", toy.config, *words).status == 0
-    path = toy.run_folder / "train_state.pt"
-    torch.save(replaced(torch.load(path, weights_only=True), f"model.{place}", value), path)
-    outcome = pysimt("train", "-C", toy.config, *words, "train.max_iterations:5")
-    assert outcome.status == 2
-    assert "--restart" in outcome.error
-
-
-@pytest.mark.parametrize("place", ["progress.checkpoints", "progress.best.BLEU.file"])
-@pytest.mark.parametrize("name", ["{elsewhere}", "../mine.ckpt", "a/../../mine.ckpt", "..", "mine\0.ckpt"])
-def test_names_in_a_state_stay_in_the_runs_folder(toy, pysimt, place, name):
-    """Old checkpoints are removed, by names that a state holds."""
-    words = ["train.checkpoint_freq:4", "train.n_checkpoints:1", "train.eval_freq:4"]
-    assert fork_training(["train", "-C", toy.config, *words], lambda: die_in_update(10)) < 0
-    elsewhere = toy.folder / "runs/mine.ckpt"
-    elsewhere.write_text("precious")
-    for path in toy.run_folder.glob("train_state*"):
-        named = name.format(elsewhere=elsewhere)
-        changed = replaced(torch.load(path, weights_only=True), place, [named] if "checkpoints" in place else named)
-        torch.save(changed, path)
-    outcome = pysimt("train", "-C", toy.config, *words)
-    assert outcome.status == 2
-    assert "all saved states of this run are damaged" in outcome.error
-    assert elsewhere.read_text() == "precious"
+    assert (tmp_path / "mine.ckpt").read_text() == "precious"
 
 
 # Links and deleted files

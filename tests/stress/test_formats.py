@@ -1,14 +1,13 @@
-"""Drawn mistakes: configurations, overrides, vocabularies, texts and checkpoints that nobody would think of.
+"""Drawn mistakes: files and options that nobody would think of, by the grammar of each format.
 
-Whatever comes in, `pysimt train --check` and `pysimt translate` end with 0, with 3 (a check found something) or, in one
-line, with 2; never with 1, which is how the command line reports a mistake of ours. PYSIMT_SAC_FUZZ=2000 draws that
-many examples, other ones each time.
+Whatever comes in, a command ends with 0, with 3 (a check found something) or, in one line, with 2; never with 1, which
+is how the command line reports a mistake of ours.
 """
 
 import io
 import json
 import math
-import os
+import shutil
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -17,19 +16,20 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pysimt_sac.cli import main
+from pysimt_sac.cli import main_sac
 from pysimt_sac.core.options import names
 from pysimt_sac.core.sections import ModelOptions, RecipeOptions, TrainOptions
 from tests.conftest import make_toy
+from tests.stress import SCALE, times
 
-MORE = int(os.environ.get("PYSIMT_SAC_FUZZ", "0"))
 FUZZ = settings(
-    max_examples=MORE or 60,
+    max_examples=times(40),
     deadline=None,
-    derandomize=not MORE,
+    derandomize=not SCALE,
     database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
+FEW = settings(FUZZ, max_examples=times(15))  # of what takes longer
 
 
 def answer(*words):
@@ -37,7 +37,7 @@ def answer(*words):
     told = io.StringIO()
     with redirect_stderr(told), redirect_stdout(io.StringIO()):
         try:
-            status = main([str(word) for word in words])
+            status = main_sac([str(word) for word in words])
         except SystemExit as stop:
             status = stop.code
     return status, told.getvalue()
@@ -53,10 +53,15 @@ def assert_answered(*words):
     return status
 
 
+SHORT = ["train.eval_freq:2", "train.eval_metrics:loss", "train.disp_freq:1", "train.lr_decay:plateau"]
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """A toy and a checkpoint that many examples share; what they write is written elsewhere."""
     toy = make_toy(tmp_path_factory.mktemp("fuzz") / "toy")
+    short = [f"train.save_path:{toy.folder}/short", "train.max_iterations:3"]
+    assert answer("train", "-C", toy.config, *SHORT, *short)[0] == 0
     assert answer("train", "-C", toy.config, "train.max_epochs:1", "train.eval_freq:-1")[0] == 0
     (path,) = toy.run_folder.glob("*-final.ckpt")
     kept = toy.folder / "kept.ckpt"
@@ -180,7 +185,7 @@ def test_standard_input(shared, content):
     try:
         told = io.StringIO()
         with redirect_stderr(told), redirect_stdout(io.TextIOWrapper(io.BytesIO())):
-            status = main(["translate", str(shared[1]), "-m", "3"])
+            status = main_sac(["translate", str(shared[1]), "-m", "3"])
         assert status in (0, 2), told.getvalue()
     finally:
         sys.stdin = before
@@ -228,3 +233,161 @@ def test_checkpoints_with_other_values(shared, tmp_path, data):
     torch.save(content, path)
     assert_answered("translate", path, "-s", "test", "-o", tmp_path / "out", "-m", "3")
     assert_answered("train", "-C", toy.config, "--check", f"train.pretrained_file:{path}")
+
+
+# Records: JSON, TOML and tables that commands read
+
+
+PIECES = st.sampled_from(["9" * 5000, "1e999", "NaN", "[" * 200, '"\\ud800"', "\x00", "..", "/etc/passwd", "{x}", ""])
+
+
+def damage(data, value):
+    """The same nested value with another one somewhere, or without one."""
+    if isinstance(value, dict | list) and value and data.draw(st.integers(0, 5)):
+        place = data.draw(st.sampled_from(sorted(value) if isinstance(value, dict) else range(len(value))))
+        copy = value.copy()
+        if data.draw(st.integers(0, 3)):
+            copy[place] = damage(data, value[place])
+        else:
+            del copy[place]
+        return copy
+    return data.draw(json_values | st.text(max_size=3) | st.just([value]) | st.integers(-3, 3))
+
+
+def damaged_text(data, text):
+    """The same text with a line, or a piece of one, lost, doubled or replaced."""
+    lines = text.splitlines()
+    place = data.draw(st.integers(0, len(lines) - 1))
+    line = lines[place]
+    start, end = sorted((data.draw(st.integers(0, len(line))), data.draw(st.integers(0, len(line)))))
+    piece = data.draw(PIECES | st.text(st.characters(codec="utf-8"), max_size=5) | st.just(line[start:end] * 2))
+    lines[place : place + 1] = data.draw(st.sampled_from([[line[:start] + piece + line[end:]], [], [line, line]]))
+    return "\n".join(lines) + "\n"
+
+
+def write_damaged(data, path, text):
+    """Write a JSON text with one value damaged, or any text damaged as such."""
+    if path.suffix == ".json" and data.draw(st.booleans()):
+        path.write_text(json.dumps(damage(data, json.loads(text))))
+    else:
+        path.write_text(damaged_text(data, text), encoding="utf-8", errors="surrogatepass")
+
+
+SIDE = {"language": "en", "steps": ["lowercase", "tokenise"], "split_hyphens": False, "segmentation": None}
+BPE = {"kind": "bpe", "model": "codes", "units": "", "threshold": 0}
+RECORD = {
+    "corpus": "x",
+    "preparation": {"train.src": SIDE, "train.trg": {**SIDE, "segmentation": BPE}},
+    **{name: {} for name in ("settings", "versions", "inputs", "files")},
+}
+KEY = {
+    "systems": ["one", "two"],
+    "items": [
+        {"item": f"s{n}", "group": "rare", "line": n, "word": "w", "order": ["two", "one"][:: 1 - 2 * (n % 2)]}
+        for n in range(3)
+    ],
+}
+SHEET = "item,word,source,translation A,translation B,rank A,rank B\n" + "".join(
+    f's{n},w,"a, b",x,y,{1 + n % 2},2\n' for n in range(3)
+)
+AMBIGUOUS = "word\tcorrect\tcandidates\tline\trare\none\tONE\tONE:9|EIN:3\t0\t1\ntwo\tTWO\tTWO:7\t1\t0\n"
+MATRIX = """\
+title = "My own"
+corpus = "demo"
+pairs = ["demo"]
+[data]
+tests = ["test"]
+reference = "{data}/{pair}/{set}.{target}"
+training = "{data}/train.{target}"
+sentences = 100
+[scoring]
+baselines = ["MLE"]
+shuffles = 10
+[decoding]
+beam = 2
+greedy = false
+[[system]]
+name = "MLE"
+config = "demo_mle"
+seeds = 1
+[[system]]
+name = "C1"
+config = "demo_control"
+start = "MLE"
+overrides = ["train.lr:0.1"]
+"""
+
+
+@FUZZ
+@given(st.data())
+def test_records_of_corpora(shared, tmp_path, data):
+    (tmp_path / "codes").write_text("#version: 0.2\no n\n")
+    write_damaged(data, tmp_path / "corpus.json", json.dumps(RECORD))
+    assert_answered("attach", shared[1], tmp_path, "-o", tmp_path / "new.ckpt")
+
+
+@FUZZ
+@given(st.data())
+def test_rankings(shared, tmp_path, data):
+    key, sheet = tmp_path / "key.json", tmp_path / "sheet.csv"
+    key.write_text(json.dumps(KEY))
+    sheet.write_text(SHEET)
+    assert assert_answered("rank", "score", "--key", key, sheet) == 0
+    path = data.draw(st.sampled_from([key, sheet]))
+    write_damaged(data, path, path.read_text())
+    assert_answered("rank", "score", "--key", key, sheet)
+
+
+@FEW
+@given(st.data())
+def test_ambiguous_words(shared, tmp_path, data):
+    write_damaged(data, tmp_path / "words.tsv", AMBIGUOUS)
+    quick = ["--shuffles", "9", "--bootstrap", "3"]
+    assert_answered("lexical", "--mlt", tmp_path / "words.tsv", shared[0].test_trg, shared[0].test_src, *quick)
+
+
+@FEW
+@given(st.data())
+def test_matrices(shared, tmp_path, data):
+    write_damaged(data, tmp_path / "matrix.toml", MATRIX)
+    assert_answered("reproduce", "demo", "--matrix", tmp_path / "matrix.toml", "--plan", "--out", tmp_path / "out")
+
+
+@FEW
+@given(st.data())
+def test_curves(shared, tmp_path, data):
+    """In a report, and when a resumed run draws them again."""
+    toy = shared[0]
+    run = tmp_path / "toy"
+    shutil.rmtree(run, ignore_errors=True)
+    shutil.copytree(toy.folder / "short" / "toy", run, symlinks=True)
+    (path,) = run.glob("*.scalars.jsonl")
+    write_damaged(data, path, path.read_text())
+    quick = ["--shuffles", "9", "--bootstrap", "3", "--out", tmp_path / "page.html"]
+    assert_answered("report", run, "--hyp", f"test={toy.test_trg}", *quick)
+    more = [f"train.save_path:{tmp_path}", "train.max_iterations:4", f"train.tensorboard_dir:{tmp_path}/tb"]
+    assert_answered("train", "-C", toy.config, *SHORT, *more)
+
+
+@FEW
+@given(st.data())
+def test_states_with_other_values(shared, tmp_path, data):
+    """A run that was stopped by somebody else: whatever its state holds, it goes on or is refused."""
+    toy = shared[0]
+    run = tmp_path / "toy"
+    shutil.rmtree(run, ignore_errors=True)
+    shutil.copytree(toy.folder / "short" / "toy", run, symlinks=True)
+    state = torch.load(run / "train_state.pt", weights_only=True)
+    place = state
+    while True:
+        key = data.draw(st.sampled_from(sorted(place, key=str)))
+        if not isinstance(place[key], dict) or not place[key] or data.draw(st.integers(0, 4)) == 0:
+            break
+        place = place[key]
+    if data.draw(st.booleans()):
+        del place[key]
+    else:
+        place[key] = data.draw(checkpoint_values)
+    torch.save(state, run / "train_state.pt")
+    (run / "train_state.previous.pt").unlink(missing_ok=True)
+    assert_answered("train", "-C", toy.config, *SHORT, f"train.save_path:{tmp_path}", "train.max_iterations:4")

@@ -1,0 +1,1 @@
+"""The Hugging Face host: any `AutoModelForSeq2SeqLM` as the engine's network. It alone imports transformers."""
