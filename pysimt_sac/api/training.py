@@ -11,7 +11,7 @@ import pysimt_sac.hosts.huggingface.network
 import pysimt_sac.models  # noqa: F401 - registers our models
 from pysimt_sac.api.model import Model, load
 from pysimt_sac.core.curves import read_points
-from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.errors import UserError, error_in_own_file
 from pysimt_sac.hosts.engine.config.values import write_value
 from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
 from pysimt_sac.hosts.engine.device import choose_device
@@ -86,6 +86,8 @@ def train(
             return Run(opened.folder, opened.exp_id, trainer.train(), finished=True)
         except Interrupted as interruption:
             return Run(opened.folder, opened.exp_id, f"stopped by {interruption}", finished=False)
+        except SystemExit as error:  # of a reward or a model of the user's own: it must not end the calling program
+            raise error_in_own_file(error) or error from error
         finally:
             trainer.journal.close()
 

@@ -214,6 +214,15 @@ def test_a_callback_can_stop_a_run_and_the_same_call_resumes_it(toy):
     assert load_checkpoint(rest.checkpoint).history == load_checkpoint(whole.checkpoint).history
 
 
+def test_a_reward_that_exits_is_an_error_and_does_not_end_the_program(toy):
+    path = toy.folder / "mine.py"
+    reward = '@reward("leaver")\ndef leaver(translations):\n    raise SystemExit\n'
+    path.write_text(f"from pysimt_sac.rewards import reward\n\n{reward}")
+    changes = {"reward": "leaver", "reward_modules": str(path)}
+    with pytest.raises(UserError, match=r"mine.py: line 5, `raise SystemExit"):
+        pysimt_sac.train(toy.config, quiet=True, train={"model_type": "REINFORCENMT"}, model=changes)
+
+
 # Evaluation
 
 
