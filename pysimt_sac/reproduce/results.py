@@ -192,7 +192,7 @@ class Results:
         seconds, updates = (sum(run[name] for run in runs) for name in ("seconds", "updates"))
         if not seconds:
             return None
-        return statistics.fmean(run["seconds"] for run in self.runs_of(system)) * updates / seconds
+        return float(statistics.fmean(run["seconds"] for run in self.runs_of(system)) * updates / seconds)
 
     def runs_of(self, system: str) -> list[Json]:
         """Return a system's runs."""
