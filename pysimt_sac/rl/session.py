@@ -27,7 +27,7 @@ NO_ACTOR = (
     "reward; train an actor first (pysimt train -C experiments/mle.conf) and set pretrained_file to its folder"
 )
 # The most important metrics and their console headings, most informative first. The first five that an algorithm has
-# are shown.
+# are shown. Those of critics are not among the actor's: critics need not learn in every update.
 WITHOUT_ACTOR = {
     "critic_loss": "critic loss",
     "explained_variance": "expl. var.",
@@ -41,7 +41,6 @@ WITH_ACTOR = {
     "reward": "reward",
     "length_ratio": "length ratio",
     "entropy": "entropy",
-    "explained_variance": "expl. var.",
     "unsup_accuracy": "label acc.",
     "sampled_bleu": "sampled BLEU",
     "mle_loss": "NLL",

@@ -180,7 +180,7 @@ def test_critics_alone_are_named_and_have_their_own_figures(toy, pysimt):
         "Q",
         "return length ratio",
     ]
-    assert "greedy BLEU       reward length ratio      entropy   expl. var." in beside
+    assert "greedy BLEU       reward length ratio      entropy sampled BLEU" in beside
     assert ROW.fullmatch(alone.splitlines()[1])
     assert "loss:   0.000" not in log
     assert "Epoch 1 - update       2 => learning: critics alone  |gradient|" in log
