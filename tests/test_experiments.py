@@ -105,6 +105,7 @@ def test_who_begins_with_an_actor_finds_it_where_maximum_likelihood_leaves_it(pa
         ("control_mle", "sac_bleu", {"model_type", "eval_start"}),
         ("control_time", "sac_bleu", {"model_type", "eval_start", "max_epochs", "max_iterations", "patience"}),
         ("control_permuted", "branched_sac", {"permute_rewards"}),
+        ("control_prefixes", "reinforce", {"model_type", "shaping"}),
         ("demo_control", "demo_sac_bleu", {"model_type", "lambda_mle", "lambda_rl"}),
         ("demo_control", "demo_sac_unsup", {"model_type"}),
         ("hf_demo_control", "hf_demo_vine", {"model_type"}),

@@ -1,6 +1,6 @@
 """The layout of per-step values: flat, the N real steps only, sorted by time, then by sentence.
 
-So padding cannot enter a mean, and no loss needs a mask; `Steps` maps each step to the next one of its sentence.
+So padding cannot enter a mean, and no loss needs a mask.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,12 @@ from torch import Tensor
 class Steps:
     """The real steps of a batch of sequences `<bos> ... <eos>`; shape: T steps of the longest, B sentences.
 
-    positions_N: position of each step in a flattened (T, B) array. next_N: index in the flat order of the sentence's
-    next step, or N after the last. ends_N: whether the step is its sentence's last. times_N: time, 0 for the first
-    step. sentences_N: sentence of the step.
+    positions_N: position of each step in a flattened (T, B) array. times_N: time, 0 for the first step. sentences_N:
+    sentence of the step.
     """
 
     shape: tuple[int, int]
     positions_N: Tensor
-    next_N: Tensor
-    ends_N: Tensor
     times_N: Tensor
     sentences_N: Tensor
 
@@ -30,14 +27,10 @@ class Steps:
         """Build from the sequences' lengths, including `<bos>`, in host memory; everything is computed there."""
         n_steps_B = lengths_B - 1
         longest = int(n_steps_B.max())
-        real_TB = torch.arange(longest + 1).unsqueeze(1) < n_steps_B  # one more row, so that a next always exists
+        real_TB = torch.arange(longest).unsqueeze(1) < n_steps_B
         positions_N = real_TB.flatten().nonzero().squeeze(1)
-        number_TB = real_TB.flatten().cumsum(0).view_as(real_TB) - 1
-        number_TB[~real_TB] = len(positions_N)
-        next_N = number_TB.flatten()[positions_N + len(lengths_B)]
-        parts = (positions_N, next_N, next_N == len(positions_N), positions_N // len(lengths_B))
-        moved = (part.to(device, non_blocking=True) for part in (*parts, positions_N % len(lengths_B)))
-        return cls((longest, len(lengths_B)), *moved)
+        parts = (positions_N, positions_N // len(lengths_B), positions_N % len(lengths_B))
+        return cls((longest, len(lengths_B)), *(part.to(device, non_blocking=True) for part in parts))
 
     def __len__(self) -> int:
         return len(self.positions_N)

@@ -3,7 +3,10 @@
 With the default baseline it is RLOO (REINFORCE leave-one-out, Kool et al. 2019; Ahmadian et al. 2024).
 
 Every update samples `n_samples` hypotheses for each source and raises the probability of those whose return exceeds the
-baseline. None of the baselines biases the gradient, since none depends on the sample it is subtracted from:
+baseline. None of the baselines depends on the sample it is subtracted from, so none biases the gradient if words are
+scored by the policy that sampled them. With `gradient_dropout`, the default, they are not: samples come from pi, scores
+from pi with dropout, whose mean score under pi is not 0. The gradient is then slightly biased, by a constant baseline,
+too; `gradient_dropout: False` removes the bias and the regularisation.
 
 - `no`: no baseline;
 - `mean`: the mean return of the source's other samples (leave-one-out), or of the rest of the batch if n_samples is 1;

@@ -1,12 +1,11 @@
 """`SACNMT`: Soft Actor-Critic for text (the paper's SAC BLEU, or any other reward).
 
-Haarnoja et al.'s algorithm, with the expectation over actions computed exactly, as a sum over words: stochastic
-rollouts, a replay buffer, twin critics with target networks, and a policy that maximises reward and entropy. The
-critics read the reference. They learn alone for `critic_pretrain_updates`, then jointly with the actor.
+Haarnoja et al.'s algorithm, with exact expectations over actions, as sums over words: stochastic rollouts, a replay
+buffer, twin critics with target networks, and a policy that maximises reward and entropy. The critics read the
+reference. They learn alone for `critic_pretrain_updates`, then jointly with the actor.
 
-With `lambda_return` above 0, the soft Bellman backup looks further ahead than one step. With `known_reward`,
-Q(s,a) = r(s,a) + f(s,a): the reward of a word can be computed, so the critics learn only the future f.
-`experiments/sac_paper.conf` uses neither, as the paper.
+With `lambda_return` above 0, the soft Bellman backup looks further ahead than one step. With `known_reward`, Q(s,a) =
+r(s,a) + f(s,a): the reward r of a word is computed, and critics learn the future f only. The paper has neither option.
 """
 
 import dataclasses
@@ -34,9 +33,8 @@ class SACOptions:
     """The `[model]` keys specific to Soft Actor-Critic."""
 
     alpha: float | str = option(
-        0.05, "temperature: weight of the entropy; `auto`: learned, to keep the entropy of the pre-trained actor",
-        choices=("auto",), minimum=0,
-    )  # fmt: skip
+        0.05, "temperature: weight of the entropy, which `auto` keeps at its start", choices=("auto",), minimum=0
+    )
     buffer_size: int = option(200, "batches in the replay buffer", minimum=1)
 
 
@@ -67,8 +65,8 @@ class SAC(Algorithm):
         self.critics = CriticEnsemble.build(setup, self.options, n_critics=2)
         self.temperature = Temperature(options.alpha, self.actor.device)
         self.updates_without_actor = self.options.critic_pretrain_updates
-        self.parts = {"collector": self.collector, "replay": self.replay}
-        self.parts |= {"critics": self.critics, "temperature": self.temperature}
+        learned = {"critics": self.critics, "temperature": self.temperature}
+        self.parts = {"collector": self.collector, "replay": self.replay, **learned}
 
     def update(self, batch: Batch, step: int) -> ActorLoss:
         """Store a rollout; on replayed experience, update critics and temperature, and return the actor loss."""

@@ -38,7 +38,6 @@ from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector, mean_state
 from pysimt_sac.rl.policy import PolicyAtSteps
-from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 
 
@@ -84,7 +83,7 @@ class SACUnsup(Algorithm):
         path = self.collector.samples.first(self.bonus_options.unsup_samples)
         experience = self.collector.score(actor, batch, path, step, self.collector.generator, learning=True)
         tokens_TB, steps = experience.tokens_TB, experience.steps
-        reference_N = steps.flatten(reference_words(experience))
+        reference_N = steps.flatten(experience.reference_words_TB)
         taken_N = steps.flatten(tokens_TB[1:])
 
         # The likely words, and the bonus of each, without dropout
@@ -98,7 +97,7 @@ class SACUnsup(Algorithm):
             if self.permute:
                 generator = self.collector.generator
                 bonus_NK = permute_within(bonus_NK, support.valid_NK, steps.sentences_N, generator)
-        aligned_N = steps.flatten(aligned_steps(experience))
+        aligned_N = steps.flatten(experience.aligned_TB)
         q_NK = oracle_q(support, reference_N, aligned_N, bonus_NK, options.oracle_beta)
 
         with actor.training_mode(common.gradient_dropout):
@@ -134,25 +133,6 @@ class SACUnsup(Algorithm):
         tokens_TC = self.collector.samples.tokens_TB
         z_TC = torch.randint(n_labels, tokens_TC[1:].shape, generator=self.collector.generator).to(tokens_TC.device)
         return LabelledDraws.of(tokens_TC, z_TC, n_samples, n_labels, n_words)
-
-
-def reference_words(experience: Experience) -> Tensor:
-    """Return the reference word ref_t at every step (T, B); `<pad>` after the end of the reference."""
-    return as_long_as(experience.tokens_TB[1:], experience.reference_RB[1:])
-
-
-def aligned_steps(experience: Experience) -> Tensor:
-    """Return 1[y_{t-1} = ref_{t-1}] at every step (T, B); both start with `<bos>`."""
-    before_TB = experience.tokens_TB[:-1]
-    return before_TB == as_long_as(before_TB, experience.reference_RB)
-
-
-def as_long_as(tokens_TB: Tensor, other_RB: Tensor) -> Tensor:
-    """Return `other` with as many rows as `words`, cut or padded with `<pad>`."""
-    rows = min(len(tokens_TB), len(other_RB))
-    fitted_TB = torch.zeros_like(tokens_TB)
-    fitted_TB[:rows] = other_RB[:rows]
-    return fitted_TB
 
 
 def oracle_q(support: Support, reference_N: Tensor, aligned_N: Tensor, bonus_NK: Tensor, beta: float) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from pysimt_sac.core.policy import Support
 from pysimt_sac.core.steps import Steps
+from pysimt_sac.core.vocabulary import PAD
 
 
 def mean(values: Tensor, dim: int | None = None) -> Tensor:
@@ -93,6 +94,12 @@ def all_action_loss(log_pi_MK: Tensor, q_MK: Tensor) -> Tensor:
     pi_MK = log_pi_MK.exp()
     advantage_MK = q_MK - (pi_MK.detach() * q_MK).sum(-1, keepdim=True)
     return -(pi_MK * advantage_MK.detach()).sum() / max(1, len(q_MK))
+
+
+def reference_loss(log_p_NV: Tensor, reference_N: Tensor, aligned_N: Tensor) -> Tensor:
+    """- mean_t 1[y_{t-1} = ref_{t-1}] log p(ref_t|s_t): likelihood at sampled states; `<pad>` is no reference."""
+    log_p_N = log_p_NV.gather(1, reference_N.unsqueeze(1)).squeeze(1)
+    return -mean(log_p_N.masked_fill(~aligned_N | reference_N.eq(PAD), 0.0))
 
 
 def kl_divergence(log_pi_NA: Tensor, reference_log_pi_NA: Tensor) -> Tensor:

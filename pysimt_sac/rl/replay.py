@@ -107,6 +107,17 @@ class Experience:
         """The return of each hypothesis, c R_T."""
         return self.scale_B * self.potentials_TB[-1]
 
+    @property
+    def reference_words_TB(self) -> Tensor:
+        """The reference's word ref_t at every step; `<pad>` after the end of the reference."""
+        return rows_beside(self.tokens_TB[1:], self.reference_RB[1:])
+
+    @property
+    def aligned_TB(self) -> Tensor:
+        """1[y_{t-1} = ref_{t-1}] at every step; both start with `<bos>`."""
+        before_TB = self.tokens_TB[:-1]
+        return before_TB == rows_beside(before_TB, self.reference_RB)
+
     def select(self, columns: Tensor) -> "Experience":
         """Return some of the hypotheses, which must not be branched."""
         assert self.branches is None
@@ -147,6 +158,14 @@ class Experience:
         return self.replaced(
             {name: value.to("cpu", types.get(value.dtype, value.dtype), copy=True) for name, value in tensors.items()}
         )
+
+
+def rows_beside(tokens_TB: Tensor, other_RB: Tensor) -> Tensor:
+    """Return `other_RB` with as many rows as `tokens_TB`, cut or padded with `<pad>`."""
+    rows = min(len(tokens_TB), len(other_RB))
+    fitted_TB = torch.zeros_like(tokens_TB)
+    fitted_TB[:rows] = other_RB[:rows]
+    return fitted_TB
 
 
 PARTS: dict[str, type[Branches] | type[Choices]] = {"branches": Branches, "choices": Choices}

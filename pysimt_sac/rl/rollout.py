@@ -1,8 +1,6 @@
-"""Rollouts, and the layout of per-step values.
+"""Rollouts: hypotheses in the layout of a batch's target side, `<bos> ... <eos>`.
 
-A rollout has the layout of a batch's target side, `<bos> ... <eos>`, so that an actor can rescore all its steps in one
-pass, with gradient. Per-step values are kept flat: the N real steps only, sorted by time, then by sentence. So padding
-cannot enter a mean, and no loss needs a mask; `Steps` maps each step to the next one of its sentence.
+So an actor can rescore all their steps in one pass, with gradient. `core.steps` has the layout of per-step values.
 """
 
 from typing import NamedTuple

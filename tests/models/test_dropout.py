@@ -17,6 +17,7 @@ KINDS = {
     "SACNMT": {**CRITICS, "lambda_return": 0.5},
     "BranchedSACNMT": {**SAMPLED, "critic_every": 1, "lambda_return": 0.5},
     "SACUnsupNMT": {"reward": "unsup"},
+    "OwnPrefixesNMT": {},
     "SACUnsupNMT by counts": {"reward": "unsup", "bonus": "counts", "permute_bonus": True},
     "VineNMT": {**SAMPLED, "rarity_weight": 1.0},
 }

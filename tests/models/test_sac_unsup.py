@@ -9,28 +9,11 @@ import torch
 from pysimt_sac.core.policy import Support, full_policy
 from pysimt_sac.hosts.engine.data.corpus import Text
 from pysimt_sac.hosts.engine.shell import model_class
-from pysimt_sac.models.sac_unsup import SACUnsup, aligned_steps, oracle_q, reference_words
+from pysimt_sac.models.sac_unsup import SACUnsup, oracle_q
 from pysimt_sac.rewards.count_bonus import count_bonus, expected_bonus
 from pysimt_sac.rl import losses
-from pysimt_sac.rl.replay import Experience
 from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.models import task
-
-
-def experience(words, reference):
-    """One sentence each, `<bos>` 1 ... `<eos>` 2."""
-    tokens_TB, reference_RB = (torch.tensor(ids).unsqueeze(1) for ids in (words, reference))
-    nothing = torch.zeros(len(words) - 1, 1)
-    return Experience(reference_RB, reference_RB, tokens_TB, nothing, torch.ones(1))
-
-
-def test_the_reference_is_laid_beside_the_translation():
-    longer = experience([1, 5, 6, 7, 8, 2], [1, 5, 9, 7, 2])
-    assert reference_words(longer).flatten().tolist() == [5, 9, 7, 2, 0]
-    assert aligned_steps(longer).flatten().tolist() == [True, True, False, True, False]
-    shorter = experience([1, 5, 2], [1, 5, 9, 7, 2])
-    assert reference_words(shorter).flatten().tolist() == [5, 9]
-    assert aligned_steps(shorter).flatten().tolist() == [True, True]
 
 
 def test_the_oracle_by_hand():

@@ -202,9 +202,10 @@ def test_the_last_step_of_ended_and_of_truncated_hypotheses_has_its_reward_as_ta
     update(sac, experience)
     ((_, target_N),) = calls
     steps, rewards_N = experience.steps, experience.steps.flatten(experience.rewards_TB)
-    assert steps.ends_N.sum() == AMOUNT
-    torch.testing.assert_close(target_N[steps.ends_N], rewards_N[steps.ends_N].double())
-    assert (target_N[~steps.ends_N] > 1e5).all()
+    ends_N = steps.times_N == steps.of_sentences(experience.lengths_B) - 2
+    assert ends_N.sum() == AMOUNT
+    torch.testing.assert_close(target_N[ends_N], rewards_N[ends_N].double())
+    assert (target_N[~ends_N] > 1e5).all()
 
 
 @pytest.mark.parametrize("known", [False, True])

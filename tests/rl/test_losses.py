@@ -179,6 +179,16 @@ def test_kl_divergence_by_hand():
     assert other.grad is None
 
 
+def test_the_likelihood_at_sampled_states_by_hand():
+    log_p = LOG_PI.clone().requires_grad_()
+    loss = losses.reference_loss(log_p, torch.tensor([2, 1]), torch.tensor([True, False]))
+    assert loss.item() == pytest.approx(-LOG_PI[0, 2].item() / 2)
+    loss.backward()
+    assert log_p.grad.tolist() == [[0, 0, -0.5], [0, 0, 0]]
+    behind_the_reference = losses.reference_loss(log_p, torch.tensor([0, 0]), torch.tensor([True, True]))
+    assert behind_the_reference.item() == 0
+
+
 def test_the_actors_optimum_is_the_boltzmann_policy():
     q = torch.tensor([[[1.0, 0.5, 0.2]]])
     logits = torch.zeros(1, 3, requires_grad=True)

@@ -194,3 +194,19 @@ def test_tensors_of_parts_have_their_names():
     names = branched(2).tensors()
     assert {"branches.times_M", "branches.returns_MK", "choices.rewards_TBK", "tokens_TB"} <= set(names)
     assert not any(name.startswith(("branches", "choices")) for name in experience(2).tensors())
+
+
+def pair(words, reference):
+    """One sentence each, `<bos>` 1 ... `<eos>` 2."""
+    tokens_TB, reference_RB = (torch.tensor(ids).unsqueeze(1) for ids in (words, reference))
+    nothing = torch.zeros(len(words) - 1, 1)
+    return Experience(reference_RB, reference_RB, tokens_TB, nothing, torch.ones(1))
+
+
+def test_the_reference_is_laid_beside_the_translation():
+    longer = pair([1, 5, 6, 7, 8, 2], [1, 5, 9, 7, 2])
+    assert longer.reference_words_TB.flatten().tolist() == [5, 9, 7, 2, 0]
+    assert longer.aligned_TB.flatten().tolist() == [True, True, False, True, False]
+    shorter = pair([1, 5, 2], [1, 5, 9, 7, 2])
+    assert shorter.reference_words_TB.flatten().tolist() == [5, 9]
+    assert shorter.aligned_TB.flatten().tolist() == [True, True]

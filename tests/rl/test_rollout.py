@@ -27,8 +27,6 @@ def test_steps_by_hand():
     assert STEPS.positions_N.tolist() == [0, 1, 2, 3, 4, 7]
     assert STEPS.sentences_N.tolist() == [0, 1, 2, 0, 1, 1]
     assert STEPS.times_N.tolist() == [0, 0, 0, 1, 1, 2]
-    assert STEPS.next_N.tolist() == [3, 4, 6, 6, 5, 6]
-    assert STEPS.ends_N.tolist() == [False, False, True, True, False, True]
 
 
 def test_the_order_is_that_of_the_models_log_probabilities():
