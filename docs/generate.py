@@ -8,7 +8,8 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -49,52 +50,53 @@ def source_of(cls: type) -> str:
     return f"`{cls.__name__}` in `{Path(inspect.getfile(cls)).resolve().relative_to(ROOT)}`"
 
 
-def rows_of(cls: type, model: Any = None) -> dict[str, tuple[str, str, str]]:
-    """Return name, default and meaning of a class's options, without those accepted only for pysimt's sake."""
-    rows, own = {}, getattr(model, "defaults", {})  # where the declared default does not suit the model
+def defaults_of(model: Any) -> dict[str, Any]:
+    """Return an algorithm's own defaults of keys that it shares; plain models have none."""
+    return getattr(model, "defaults", {})
+
+
+def shown(default: Any) -> str:
+    """Return a default as the page shows it."""
+    return "(none)" if default in ("", None, ()) else f"`{default}`"
+
+
+def table_of(cls: type, model: Any = None) -> str:
+    """Return a class's options as a table in Markdown, without those accepted only for pysimt's sake."""
+    lines, own = ["| key | default | meaning |", "|---|---|---|"], defaults_of(model)
     for field in dataclasses.fields(cls):
         if not field.metadata["pysimt_only"]:
-            default, meaning = own.get(field.name, field.default), field.metadata["help"]
+            meaning = field.metadata["help"].replace("|", "\\|")
             if field.metadata["choices"]:
                 meaning += " (" + ", ".join(f"`{choice}`" for choice in field.metadata["choices"]) + ")"
-            shown = "(none)" if default in ("", None, ()) else f"`{default}`"
-            rows[field.name] = (f"`{field.name}`", shown, meaning.replace("|", "\\|"))
-    return rows
+            lines.append(f"| `{field.name}` | {shown(own.get(field.name, field.default))} | {meaning} |")
+    return "\n".join(lines)
 
 
-def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [tuple(header), *map(tuple, rows)]
-    lines.insert(1, ("---",) * len(lines[0]))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines).replace("| ---", "|---").replace("--- |", "---|")
+def classes_of(model: Any) -> list[type]:
+    """Return the option classes of a model, its own ones first, without those that every model has."""
+    return [cls for cls in reversed(option_classes(model)) if cls not in SHARED.values()]
 
 
-def shared_part(title: str, cls: type) -> str:
-    """Return the keys of a section that every model has."""
-    listed = table(("key", "default", "meaning"), rows_of(cls).values())
-    return f"## {title}\n\n{source_of(cls)}.\n\n{listed}\n"
-
-
-def model_part(name: str, model: Any) -> str:
-    """Return all keys of `[model]` that affect a model, without those that every model has."""
-    classes = [cls for cls in option_classes(model) if cls not in SHARED.values()]
-    rows = [
-        (*row, f"`{cls.__name__}`")
-        for cls in reversed(classes)  # its own keys first
-        for row in rows_of(cls, model).values()
-    ]
-    listed = table(("key", "default", "meaning", "declared in"), rows) if rows else "Only those of all models."
-    return f"## `[model]` of `{name}`\n\n{listed}\n"
+def model_part(name: str, model: Any, several: Collection[type]) -> str:
+    """Return the keys of `[model]` that affect a model, naming those that `several` models share."""
+    own = [f"{source_of(cls)}.\n\n{table_of(cls, model)}" for cls in classes_of(model) if cls not in several]
+    others = [cls for cls in classes_of(model) if cls in several]
+    shared = ", ".join(f"[{cls.__name__}](#{cls.__name__.lower()})" for cls in others) or "those of all models only"
+    names = {field.name for cls in others for field in dataclasses.fields(cls)}
+    differing = [f"`{key}` {shown(value)}" for key, value in defaults_of(model).items() if key in names]
+    also = f"Shared keys: {shared}{'; defaults of its own: ' * bool(differing)}{', '.join(differing)}."
+    return "\n\n".join([f"## `[model]` of `{name}`", *own, also]) + "\n"
 
 
 def page() -> str:
     """Return docs/options.md."""
     ours = {name: model for name, model in MODELS.items.items() if model.__module__.startswith("pysimt_sac.")}
-    shared = [shared_part(title, cls) for title, cls in SHARED.items()]
-    classes = {cls for model in ours.values() for cls in option_classes(model)} - set(SHARED.values())
-    places = "\n".join(f"- {source_of(cls)}" for cls in sorted(classes, key=lambda cls: cls.__name__))
-    index = f"## Where they are declared\n\n{places}\n"
-    return "\n".join([HEADER, *shared, *(model_part(name, ours[name]) for name in sorted(ours)), index])
+    uses = Counter(cls for model in ours.values() for cls in classes_of(model))
+    several = sorted((cls for cls, number in uses.items() if number > 1), key=lambda cls: cls.__name__)
+    everywhere = [f"## {title}\n\n{source_of(cls)}.\n\n{table_of(cls)}\n" for title, cls in SHARED.items()]
+    shared = [f"### {cls.__name__}\n\n{cls.__doc__}\n\n{source_of(cls)}.\n\n{table_of(cls)}\n" for cls in several]
+    parts = (model_part(name, ours[name], several) for name in sorted(ours))
+    return "\n".join([HEADER, *everywhere, "## `[model]`, shared by several models\n", *shared, *parts])
 
 
 def kept(folder: Path = KEPT) -> dict[str, Results]:
