@@ -5,8 +5,8 @@ returns of the continuations are Q, without any critic, and they teach the criti
 Q(s,a) = r(s,a) + w f(s,a): the reward r of a word is computed, the critics predict the future f, and w is how far they
 can be trusted, fitted on sentences that they do not learn from.
 
-With a sampled path, `lambda_return` below 1 and a larger buffer, it is Soft Actor-Critic (`models/sac.py`) with
-branches as further experience: `experiments/sac_bleu.conf`. By default critics learn Monte Carlo returns on a greedy
+With a sampled path, `lambda_return` below 1 and a larger buffer, it is Soft Actor-Critic (`models/sac.py`) except at
+branched states, where the actor's Q is a return: `experiments/sac_bleu.conf`. By default critics learn Monte Carlo returns on a greedy
 path. `models/vine.py` is the same without critics.
 """
 
