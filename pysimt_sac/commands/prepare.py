@@ -14,7 +14,7 @@ from pysimt_sac.corpora.record import TextStatistics, summary_table
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add a sub-command for each corpus."""
     corpora = parser.add_subparsers(dest="corpus", metavar="CORPUS", required=True)
-    add_demo(corpora.add_parser("demo", help="generate the small English-German demo corpus"))
+    add_demo(corpora.add_parser("demo", help="write the small English-German demo corpus"))
     add_text(corpora.add_parser("text", help="your own parallel text, from raw files to a configuration"))
     add_multi30k(corpora.add_parser("multi30k", help="Multi30K, from a clone of multi30k/dataset or its raw files"))
     add_iwslt14(corpora.add_parser("iwslt14", help="IWSLT14, from the official archive or plain parallel files"))
@@ -58,18 +58,15 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
     """Add the options of `prepare demo`."""
-    from pysimt_sac.corpora.demo import DEFAULT_SEED
-
-    parser.description = "Generate English captions with German translations and ambiguous words."
-    parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="random seed (default: %(default)s)")
+    parser.description = "Write English captions with German translations and ambiguous words."
     parser.set_defaults(run_corpus=run_demo)
 
 
 def run_demo(args: argparse.Namespace) -> None:
-    """Generate the demo corpus."""
+    """Write the demo corpus."""
     from pysimt_sac.corpora import demo
 
-    print_summary(args.out, demo.prepare(args.out, args.seed))
+    print_summary(args.out, demo.prepare(args.out))
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
