@@ -127,7 +127,6 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="language pair, source first; may be repeated (default: en-de and en-fr, if their files exist)",
     )
-    parser.add_argument("--download", action="store_true", help="download raw files that are missing in --raw")
     parser.add_argument("--no-split-hyphens", action="store_true", help="do not split words at hyphens")
     bpe = parser.add_argument_group("byte-pair encoding")
     learned_or_given = bpe.add_mutually_exclusive_group()
@@ -159,13 +158,9 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
 
 def run_multi30k(args: argparse.Namespace) -> None:
     """Prepare one folder per language pair."""
-    from pysimt_sac.corpora import download, multi30k
+    from pysimt_sac.corpora import multi30k
     from pysimt_sac.corpora.language_pairs import PairSettings
 
-    if args.download:
-        pairs = args.pair or multi30k.PAPER_PAIRS
-        folder = multi30k.raw_folder(args.raw) if args.raw.exists() else args.raw
-        download.download_multi30k(folder, {language for pair in pairs for language in pair.split("-")}, log)
     codes_vocabularies = tuple(args.codes_vocab)
     bpe = (args.bpe_merges, args.bpe_threshold, args.bpe_sides, args.codes, codes_vocabularies)
     settings = PairSettings(not args.no_split_hyphens, *bpe)
