@@ -7,8 +7,8 @@ from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.corpora.vocabulary_builder import count_words
 from pysimt_sac.evaluation.frequency import RARE, analyse_frequency, frequency_table
+from pysimt_sac.evaluation.report.charts import save_figure
 from pysimt_sac.evaluation.report.data import frequency_figure
-from pysimt_sac.evaluation.report.figures import save_figure
 from pysimt_sac.evaluation.texts import check_texts, preprocessing_differences, read_text
 
 EPILOG = """The training text is the target side, in words without BPE. The first HYP is the baseline; for every other
