@@ -1,6 +1,7 @@
-"""Argument types shared by several commands. Each converts a word of the command line to a value or refuses it."""
+"""Argument types and defaults shared by several commands. A type converts a word of the command line or refuses it."""
 
 import argparse
+import os
 import re
 
 
@@ -26,6 +27,11 @@ def whole_number(text: str, smallest: int) -> int:
     if not text.isdecimal() or int(text) < smallest:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {smallest}")
     return int(text)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def language_pair(text: str) -> str:

@@ -18,7 +18,7 @@ from pysimt_sac.evaluation.metrics import MEASURES, CorpusMetric
 from pysimt_sac.evaluation.scores import METRIC_NAMES, choose_metrics
 from pysimt_sac.evaluation.significance import Resampling
 from pysimt_sac.evaluation.tables import FORMATS, Table, render
-from pysimt_sac.evaluation.texts import NamedText, read_text, short_names
+from pysimt_sac.evaluation.texts import NamedText, check_lengths, read_text, short_names
 
 
 def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None, str], smallest: int = 1) -> None:
@@ -170,23 +170,20 @@ def with_sources(args: argparse.Namespace, reference: NamedText, path: Path | No
     if path is None:
         raise UserError("needs the source text", "--worker", "add --src SRC")
     source = read_text(path, "source")
-    if len(source.lines) != len(reference.lines):
-        what = f"has {len(source.lines)} lines, the reference has {len(reference.lines)}"
-        raise UserError(what, path, "the sides must be parallel")
+    check_lengths(source.name, source.lines, f"the reference {reference.name}", reference.lines)
     lines = tuple(SourcedLine.of(*pair) for pair in zip(reference.lines, source.lines, strict=True))
     return dataclasses.replace(reference, lines=lines)
 
 
-def warn(messages: Iterable[str]) -> None:
-    """Print warnings to standard error."""
+def warn(messages: Iterable[str], kind: str = "warning") -> None:
+    """Print warnings, or what else `kind` says, to standard error."""
     for message in messages:
-        print(f"warning: {message}", file=sys.stderr)
+        print(f"{kind}: {message}", file=sys.stderr)
 
 
 def note(messages: Iterable[str]) -> None:
     """Print notes to standard error."""
-    for message in messages:
-        print(f"note: {message}", file=sys.stderr)
+    warn(messages, "note")
 
 
 def to_json(value: Any) -> Any:
@@ -203,18 +200,14 @@ def to_json(value: Any) -> Any:
 
 
 def show(args: argparse.Namespace, results: object, tables: Iterable[Table]) -> int:
-    """Print results as JSON, or as tables, as `--format` says; return the exit status."""
+    """Print or write results, as JSON or as tables, as `--format` says; return the exit status."""
     if args.format == "json":
-        emit(args, json.dumps(to_json(results), ensure_ascii=False, indent=2))
+        text = json.dumps(to_json(results), ensure_ascii=False, indent=2)
     else:
-        emit(args, "\n\n".join(render(table, args.format) for table in tables))
-    return 0
-
-
-def emit(args: argparse.Namespace, text: str) -> None:
-    """Print, or write to the `--output` file."""
+        text = "\n\n".join(render(table, args.format) for table in tables)
     if args.output:
         write_lines(args.output, text.split("\n"))
         note([f"written to {args.output}"])
     else:
         print(text)
+    return 0

@@ -1,13 +1,12 @@
 """`pysimt-sac prepare CORPUS`: one sub-command per corpus."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from pysimt_sac.commands.arguments import language_pair, natural, positive
+from pysimt_sac.commands.arguments import cores, language_pair, natural, positive
 from pysimt_sac.corpora.record import TextStatistics, summary_table
 
 
@@ -52,8 +51,7 @@ def add_number(parser: argparse._ActionsContainer, name: str, default: int, help
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add the number of processes, which does not change the result."""
-    jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    parser.add_argument("--jobs", type=positive, default=jobs, metavar="N", help="processes (default: one per core)")
+    parser.add_argument("--jobs", type=positive, default=cores(), metavar="N", help="processes (default: one per core)")
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
