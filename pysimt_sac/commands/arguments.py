@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+from collections.abc import Callable
 
 
 def natural(text: str) -> int:
@@ -27,6 +28,13 @@ def whole_number(text: str, smallest: int) -> int:
     if not text.isdecimal() or int(text) < smallest:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {smallest}")
     return int(text)
+
+
+def add_number(
+    parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: Callable[[str], int] = positive
+) -> None:
+    """Add an option whose value is a whole number, positive unless `kind` says otherwise."""
+    parser.add_argument(name, type=kind, default=default, metavar="N", help=f"{help} (default: %(default)s)")
 
 
 def cores() -> int:

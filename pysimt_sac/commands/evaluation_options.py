@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.commands.arguments import whole_number
+from pysimt_sac.commands.arguments import add_number
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import write_lines
 from pysimt_sac.evaluation.comparison import check_names
@@ -19,16 +19,6 @@ from pysimt_sac.evaluation.scores import METRIC_NAMES, choose_metrics
 from pysimt_sac.evaluation.significance import Resampling
 from pysimt_sac.evaluation.tables import FORMATS, Table, render
 from pysimt_sac.evaluation.texts import NamedText, check_lengths, read_text, short_names
-
-
-def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None, str], smallest: int = 1) -> None:
-    """Add options with a whole number, each given as name, default and meaning."""
-
-    def number(text: str) -> int:
-        return whole_number(text, smallest)
-
-    for option, default, meaning in options:
-        parser.add_argument(option, type=number, default=default, metavar="N", help=f"{meaning} (default: {default})")
 
 
 def add_metric_arguments(parser: argparse.ArgumentParser, with_source: bool = True) -> None:
@@ -98,16 +88,14 @@ def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> Non
 def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the numbers of samples and the seed."""
     defaults = Resampling()
-    add_numbers(
-        parser,
-        ("--shuffles", defaults.shuffles, "shuffles of approximate randomisation"),
-        ("--bootstrap", defaults.bootstrap, "bootstrap samples"),
-    )
+    add_number(parser, "--shuffles", defaults.shuffles, "shuffles of approximate randomisation")
+    add_number(parser, "--bootstrap", defaults.bootstrap, "bootstrap samples")
     parser.add_argument("--seed", type=int, default=defaults.seed, help="random seed (default: %(default)s)")
 
 
-def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str] = (*FORMATS, "json")) -> None:
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """Add output format and file."""
+    formats = (*FORMATS, "json")
     parser.add_argument("--format", choices=formats, default=formats[0], help="output format (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file instead of standard output")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from pysimt_sac.commands.arguments import cores, language_pair, natural, positive
+from pysimt_sac.commands.arguments import add_number, cores, language_pair, positive
 from pysimt_sac.corpora.record import TextStatistics, summary_table
 
 
@@ -41,12 +41,6 @@ def log(message: str) -> None:
 def add_raw(parser: argparse.ArgumentParser, help: str) -> None:
     """Add the input folder."""
     parser.add_argument("--raw", type=Path, required=True, metavar="DIR", help=help)
-
-
-def add_number(parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: object = positive) -> None:
-    """Add an option whose value is a whole number."""
-    help = f"{help} (default: %(default)s)"
-    parser.add_argument(name, type=kind, default=default, metavar="N", help=help)  # type: ignore[arg-type]
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -129,7 +123,6 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
     bpe = parser.add_argument_group("byte-pair encoding")
     learned_or_given = bpe.add_mutually_exclusive_group()
     add_number(learned_or_given, "--bpe-merges", 10000, "BPE units to learn, characters included, as in the paper")
-    add_number(bpe, "--bpe-threshold", 2, "split units with a lower training frequency", natural)
     bpe.add_argument(
         "--bpe-sides",
         choices=("target", "both", "none"),
@@ -159,9 +152,13 @@ def run_multi30k(args: argparse.Namespace) -> None:
     from pysimt_sac.corpora import multi30k
     from pysimt_sac.corpora.language_pairs import PairSettings
 
-    codes_vocabularies = tuple(args.codes_vocab)
-    bpe = (args.bpe_merges, args.bpe_threshold, args.bpe_sides, args.codes, codes_vocabularies)
-    settings = PairSettings(not args.no_split_hyphens, *bpe)
+    settings = PairSettings(
+        split_hyphens=not args.no_split_hyphens,
+        bpe_units=args.bpe_merges,
+        bpe_sides=args.bpe_sides,
+        codes=args.codes,
+        codes_vocabularies=tuple(args.codes_vocab),
+    )
     for pair, statistics in multi30k.prepare(args.raw, args.out, args.pair, settings, args.jobs, log).items():
         print_summary(args.out / pair, statistics)
 

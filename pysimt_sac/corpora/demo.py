@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pysimt_sac.core.files import atomic_folder, stream_lines, write_lines
-from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write_ambiguous_words
+from pysimt_sac.corpora.mlt import AmbiguousWord, TranslationCounts, write_ambiguous_words
 from pysimt_sac.corpora.record import TextStatistics, require_own_folder, text_statistics, write_record
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
 from pysimt_sac.text.preparation import SidePreparation

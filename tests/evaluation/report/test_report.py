@@ -16,7 +16,7 @@ from pysimt_sac.evaluation.report.data import analyse, verdict
 from pysimt_sac.evaluation.report.input import ReportRequest, baseline_first, gather
 from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.evaluation.report.runs import FilterChain, ReportSystem, RunFolder, RunLog, find_provenance, name_runs
-from pysimt_sac.evaluation.seeds import OverSeeds
+from pysimt_sac.evaluation.significance import OverSeeds
 from tests.evaluation.report.reporting import NASTY, NASTY_NAME, QUICK, make_report, make_request, write
 
 
