@@ -5,7 +5,7 @@ import pytest
 from pysimt_sac.cli import main_sac
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.hosts.engine.config.ready import ready_folder
-from pysimt_sac.reproduce.corpus import Corpus, Places, Preparation, Request
+from pysimt_sac.reproduce.corpus import Corpus, Places, Request, preparation
 from pysimt_sac.reproduce.matrix import choose_systems, find_matrix, read_matrix
 from pysimt_sac.reproduce.steps import plan_work
 from tests.reproduce.tiny import MATRIX, words
@@ -19,7 +19,7 @@ def test_every_configuration_of_a_shipped_matrix_is_valid(path, short, tmp_path)
     matrix = read_matrix(path)
     for pair in matrix.pairs:
         everything = tuple(system.name for system in matrix.systems if not system.pairs or pair in system.pairs)
-        corpus = Corpus(Preparation("text", "key", tmp_path), None, Places(tmp_path, tmp_path, pair), ())
+        corpus = Corpus(preparation("text", "key", tmp_path), None, Places(tmp_path, tmp_path, pair), ())
         work = plan_work(matrix, corpus, Request(pair, tmp_path / "out", seeds=2, systems=everything, short=short))
         assert {step.system for step in work.trainings} == set(everything)
         assert len({step.id for step in work.steps()}) == len(work.steps())
