@@ -41,7 +41,7 @@ setup(
     packages=[*find_packages(include=["pysimt_sac", "pysimt_sac.*"]), "pysimt_sac.experiments"],
     package_dir={"pysimt_sac.experiments": "experiments"},
     package_data={
-        "pysimt_sac": ["py.typed", "corpora/*.toml", "reproduce/*.json", "evaluation/report/assets/*"],
+        "pysimt_sac": ["py.typed", "corpora/*.tsv.gz", "reproduce/*.json", "evaluation/report/assets/*"],
         "pysimt_sac.experiments": ["*.conf", "*.toml", "reproduce/*.toml", "workers/*.py"],
     },
     install_requires=[

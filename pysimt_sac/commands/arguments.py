@@ -1,7 +1,9 @@
-"""Argument types shared by several commands. Each converts a word of the command line to a value or refuses it."""
+"""Argument types and defaults shared by several commands. A type converts a word of the command line or refuses it."""
 
 import argparse
+import os
 import re
+from collections.abc import Callable
 
 
 def natural(text: str) -> int:
@@ -26,6 +28,18 @@ def whole_number(text: str, smallest: int) -> int:
     if not text.isdecimal() or int(text) < smallest:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {smallest}")
     return int(text)
+
+
+def add_number(
+    parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: Callable[[str], int] = positive
+) -> None:
+    """Add an option whose value is a whole number, positive unless `kind` says otherwise."""
+    parser.add_argument(name, type=kind, default=default, metavar="N", help=f"{help} (default: %(default)s)")
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def language_pair(text: str) -> str:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.commands.arguments import add_number
 from pysimt_sac.evaluation.domain import SMOOTHING, DomainAnalysis, domain_distances
 from pysimt_sac.evaluation.tables import Table
 from pysimt_sac.evaluation.texts import read_text, short_names
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("tests", nargs="+", type=Path, metavar="TEST", help="test set")
     parser.add_argument("--train", required=True, type=Path, metavar="FILE", help="training text")
-    options.add_numbers(parser, ("--order", 3, "order of the n-gram model"))
+    add_number(parser, "--order", 3, "order of the n-gram model")
     options.add_output_arguments(parser)
 
 

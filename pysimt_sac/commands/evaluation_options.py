@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pysimt_sac.commands.arguments import whole_number
+from pysimt_sac.commands.arguments import add_number
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import write_lines
 from pysimt_sac.evaluation.comparison import check_names
@@ -18,17 +18,7 @@ from pysimt_sac.evaluation.metrics import MEASURES, CorpusMetric
 from pysimt_sac.evaluation.scores import METRIC_NAMES, choose_metrics
 from pysimt_sac.evaluation.significance import Resampling
 from pysimt_sac.evaluation.tables import FORMATS, Table, render
-from pysimt_sac.evaluation.texts import NamedText, read_text, short_names
-
-
-def add_numbers(parser: argparse.ArgumentParser, *options: tuple[str, int | None, str], smallest: int = 1) -> None:
-    """Add options with a whole number, each given as name, default and meaning."""
-
-    def number(text: str) -> int:
-        return whole_number(text, smallest)
-
-    for option, default, meaning in options:
-        parser.add_argument(option, type=number, default=default, metavar="N", help=f"{meaning} (default: {default})")
+from pysimt_sac.evaluation.texts import NamedText, check_lengths, read_text, short_names
 
 
 def add_metric_arguments(parser: argparse.ArgumentParser, with_source: bool = True) -> None:
@@ -98,16 +88,14 @@ def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> Non
 def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the numbers of samples and the seed."""
     defaults = Resampling()
-    add_numbers(
-        parser,
-        ("--shuffles", defaults.shuffles, "shuffles of approximate randomisation"),
-        ("--bootstrap", defaults.bootstrap, "bootstrap samples"),
-    )
+    add_number(parser, "--shuffles", defaults.shuffles, "shuffles of approximate randomisation")
+    add_number(parser, "--bootstrap", defaults.bootstrap, "bootstrap samples")
     parser.add_argument("--seed", type=int, default=defaults.seed, help="random seed (default: %(default)s)")
 
 
-def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str] = (*FORMATS, "json")) -> None:
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """Add output format and file."""
+    formats = (*FORMATS, "json")
     parser.add_argument("--format", choices=formats, default=formats[0], help="output format (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file instead of standard output")
 
@@ -170,23 +158,20 @@ def with_sources(args: argparse.Namespace, reference: NamedText, path: Path | No
     if path is None:
         raise UserError("needs the source text", "--worker", "add --src SRC")
     source = read_text(path, "source")
-    if len(source.lines) != len(reference.lines):
-        what = f"has {len(source.lines)} lines, the reference has {len(reference.lines)}"
-        raise UserError(what, path, "the sides must be parallel")
+    check_lengths(source.name, source.lines, f"the reference {reference.name}", reference.lines)
     lines = tuple(SourcedLine.of(*pair) for pair in zip(reference.lines, source.lines, strict=True))
     return dataclasses.replace(reference, lines=lines)
 
 
-def warn(messages: Iterable[str]) -> None:
-    """Print warnings to standard error."""
+def warn(messages: Iterable[str], kind: str = "warning") -> None:
+    """Print warnings, or what else `kind` says, to standard error."""
     for message in messages:
-        print(f"warning: {message}", file=sys.stderr)
+        print(f"{kind}: {message}", file=sys.stderr)
 
 
 def note(messages: Iterable[str]) -> None:
     """Print notes to standard error."""
-    for message in messages:
-        print(f"note: {message}", file=sys.stderr)
+    warn(messages, "note")
 
 
 def to_json(value: Any) -> Any:
@@ -203,18 +188,14 @@ def to_json(value: Any) -> Any:
 
 
 def show(args: argparse.Namespace, results: object, tables: Iterable[Table]) -> int:
-    """Print results as JSON, or as tables, as `--format` says; return the exit status."""
+    """Print or write results, as JSON or as tables, as `--format` says; return the exit status."""
     if args.format == "json":
-        emit(args, json.dumps(to_json(results), ensure_ascii=False, indent=2))
+        text = json.dumps(to_json(results), ensure_ascii=False, indent=2)
     else:
-        emit(args, "\n\n".join(render(table, args.format) for table in tables))
-    return 0
-
-
-def emit(args: argparse.Namespace, text: str) -> None:
-    """Print, or write to the `--output` file."""
+        text = "\n\n".join(render(table, args.format) for table in tables)
     if args.output:
         write_lines(args.output, text.split("\n"))
         note([f"written to {args.output}"])
     else:
         print(text)
+    return 0

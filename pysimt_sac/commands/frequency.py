@@ -4,11 +4,12 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.commands.arguments import add_number, natural
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.corpora.vocabulary_builder import count_words
 from pysimt_sac.evaluation.frequency import RARE, analyse_frequency, frequency_table
+from pysimt_sac.evaluation.report.charts import save_figure
 from pysimt_sac.evaluation.report.data import frequency_figure
-from pysimt_sac.evaluation.report.figures import save_figure
 from pysimt_sac.evaluation.texts import check_texts, preprocessing_differences, read_text
 
 EPILOG = """The training text is the target side, in words without BPE. The first HYP is the baseline; for every other
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("systems", nargs="+", metavar="[NAME=]HYP", help="hypothesis file")
     parser.add_argument("--train", required=True, type=Path, metavar="FILE", help="training text, target side")
     parser.add_argument("--ref", required=True, type=Path, metavar="REF", help="reference")
-    options.add_numbers(parser, ("--rare", RARE, "highest training frequency of a rare word"), smallest=0)
+    add_number(parser, "--rare", RARE, "highest training frequency of a rare word", natural)
     options.add_measure_argument(parser)
     parser.add_argument("--plot", action="append", default=[], type=Path, metavar="SVG", help="figure to write")
     options.add_output_arguments(parser)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.commands.arguments import add_number, natural
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.comparison import System, check_names
 from pysimt_sac.evaluation.lexical import Case, accuracy_table, compare_lexical, normalise, read_cases, word_table
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare words as they are, like MLT's own scorer (default: ignore case)",
     )
     options.add_system_arguments(parser, required=False)
-    options.add_numbers(parser, ("--words", 20, "show the N most frequent words; 0: none"), smallest=0)
+    add_number(parser, "--words", 20, "show the N most frequent words; 0: none", natural)
     options.add_resampling_arguments(parser)
     options.add_output_arguments(parser)
 

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.evaluation.report.curves import curve_title
-from pysimt_sac.evaluation.report.figures import Figure, Point, Series, make_axis, save_figure, system_style
-from pysimt_sac.evaluation.report.input import name_runs
-from pysimt_sac.evaluation.report.run_folder import read_curves
+from pysimt_sac.evaluation.report.charts import Figure, Point, Series, make_axis, save_figure, system_style
+from pysimt_sac.evaluation.report.curves import about
+from pysimt_sac.evaluation.report.runs import name_runs, read_curves
 
 EPILOG = """Without --curves, the validation curves. A run that is still training is drawn as far as it has come; repeat
 the command to see more, e.g. with `watch`."""
@@ -39,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
             for number, (system, curves) in enumerate(runs.items())
             if name in curves
         ]
-        figure = Figure(curve_title(name), "updates", "", tuple(lines))
+        figure = Figure(about(name).title, "updates", "", tuple(lines))
         if args.output:
             place = args.output.with_name(f"{args.output.stem}-{name}.svg")
             save_figure(figure, place)

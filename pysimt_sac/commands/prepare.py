@@ -1,20 +1,19 @@
 """`pysimt-sac prepare CORPUS`: one sub-command per corpus."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from pysimt_sac.commands.arguments import language_pair, natural, positive
+from pysimt_sac.commands.arguments import add_number, cores, language_pair, positive
 from pysimt_sac.corpora.record import TextStatistics, summary_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add a sub-command for each corpus."""
     corpora = parser.add_subparsers(dest="corpus", metavar="CORPUS", required=True)
-    add_demo(corpora.add_parser("demo", help="generate the small English-German demo corpus"))
+    add_demo(corpora.add_parser("demo", help="write the small English-German demo corpus"))
     add_text(corpora.add_parser("text", help="your own parallel text, from raw files to a configuration"))
     add_multi30k(corpora.add_parser("multi30k", help="Multi30K, from a clone of multi30k/dataset or its raw files"))
     add_iwslt14(corpora.add_parser("iwslt14", help="IWSLT14, from the official archive or plain parallel files"))
@@ -44,32 +43,22 @@ def add_raw(parser: argparse.ArgumentParser, help: str) -> None:
     parser.add_argument("--raw", type=Path, required=True, metavar="DIR", help=help)
 
 
-def add_number(parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: object = positive) -> None:
-    """Add an option whose value is a whole number."""
-    help = f"{help} (default: %(default)s)"
-    parser.add_argument(name, type=kind, default=default, metavar="N", help=help)  # type: ignore[arg-type]
-
-
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add the number of processes, which does not change the result."""
-    jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    parser.add_argument("--jobs", type=positive, default=jobs, metavar="N", help="processes (default: one per core)")
+    parser.add_argument("--jobs", type=positive, default=cores(), metavar="N", help="processes (default: one per core)")
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
     """Add the options of `prepare demo`."""
-    from pysimt_sac.corpora.demo import DEFAULT_SEED
-
-    parser.description = "Generate English captions with German translations and ambiguous words."
-    parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="random seed (default: %(default)s)")
+    parser.description = "Write English captions with German translations and ambiguous words."
     parser.set_defaults(run_corpus=run_demo)
 
 
 def run_demo(args: argparse.Namespace) -> None:
-    """Generate the demo corpus."""
+    """Write the demo corpus."""
     from pysimt_sac.corpora import demo
 
-    print_summary(args.out, demo.prepare(args.out, args.seed))
+    print_summary(args.out, demo.prepare(args.out))
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
@@ -130,12 +119,10 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="language pair, source first; may be repeated (default: en-de and en-fr, if their files exist)",
     )
-    parser.add_argument("--download", action="store_true", help="download raw files that are missing in --raw")
     parser.add_argument("--no-split-hyphens", action="store_true", help="do not split words at hyphens")
     bpe = parser.add_argument_group("byte-pair encoding")
     learned_or_given = bpe.add_mutually_exclusive_group()
     add_number(learned_or_given, "--bpe-merges", 10000, "BPE units to learn, characters included, as in the paper")
-    add_number(bpe, "--bpe-threshold", 2, "split units with a lower training frequency", natural)
     bpe.add_argument(
         "--bpe-sides",
         choices=("target", "both", "none"),
@@ -162,16 +149,16 @@ def add_multi30k(parser: argparse.ArgumentParser) -> None:
 
 def run_multi30k(args: argparse.Namespace) -> None:
     """Prepare one folder per language pair."""
-    from pysimt_sac.corpora import download, multi30k
+    from pysimt_sac.corpora import multi30k
     from pysimt_sac.corpora.language_pairs import PairSettings
 
-    if args.download:
-        pairs = args.pair or multi30k.PAPER_PAIRS
-        folder = multi30k.raw_folder(args.raw) if args.raw.exists() else args.raw
-        download.download_multi30k(folder, {language for pair in pairs for language in pair.split("-")}, log)
-    codes_vocabularies = tuple(args.codes_vocab)
-    bpe = (args.bpe_merges, args.bpe_threshold, args.bpe_sides, args.codes, codes_vocabularies)
-    settings = PairSettings(not args.no_split_hyphens, *bpe)
+    settings = PairSettings(
+        split_hyphens=not args.no_split_hyphens,
+        bpe_units=args.bpe_merges,
+        bpe_sides=args.bpe_sides,
+        codes=args.codes,
+        codes_vocabularies=tuple(args.codes_vocab),
+    )
     for pair, statistics in multi30k.prepare(args.raw, args.out, args.pair, settings, args.jobs, log).items():
         print_summary(args.out / pair, statistics)
 

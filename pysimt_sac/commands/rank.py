@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from pysimt_sac.commands import evaluation_options as options
+from pysimt_sac.commands.arguments import add_number
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import stream_lines
 from pysimt_sac.corpora.vocabulary_builder import count_words
@@ -22,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sample.add_argument("--train", required=True, type=Path, metavar="FILE", help="training text, source side")
     sample.add_argument("--sheet", required=True, type=Path, metavar="CSV", help="sheet to write, for the annotator")
     sample.add_argument("--key", required=True, type=Path, metavar="JSON", help="key to write; not for the annotator")
-    options.add_numbers(sample, ("--per-group", 50, "sentences per group"), ("--seed", 1, "random seed"))
+    add_number(sample, "--per-group", 50, "sentences per group")
+    add_number(sample, "--seed", 1, "random seed")
     score = steps.add_parser("score", help="score filled sheets")
     score.add_argument("sheets", nargs="+", type=Path, metavar="SHEET", help="filled sheet, one for each annotator")
     score.add_argument("--key", required=True, type=Path, metavar="JSON", help="key of the sheets")

@@ -6,10 +6,11 @@ from pathlib import Path
 from pysimt_sac.commands import evaluation_options as options
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, make_folder
+from pysimt_sac.evaluation.report.charts import save_figure
 from pysimt_sac.evaluation.report.data import analyse
-from pysimt_sac.evaluation.report.figures import save_figure
-from pysimt_sac.evaluation.report.input import ReportRequest, gather, name_runs
+from pysimt_sac.evaluation.report.input import ReportRequest, gather
 from pysimt_sac.evaluation.report.page import TITLE, render_page
+from pysimt_sac.evaluation.report.runs import name_runs
 
 EPILOG = """Each RUN is a folder that training wrote. Runs with the same NAME are runs of one system with different
 seeds, in the same order for every system. The baseline is the control, continued maximum likelihood, if there is one

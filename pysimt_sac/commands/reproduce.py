@@ -1,14 +1,13 @@
 """`pysimt-sac reproduce`: reproduce the paper's tables from the raw data; can be stopped and resumed at any time."""
 
 import argparse
-import os
 import shlex
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pysimt_sac.commands.arguments import positive
+from pysimt_sac.commands.arguments import cores, positive
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import read_lines
 
@@ -95,11 +94,6 @@ def checked_out(path: Path | None) -> Path:
     if "$" in str(out):
         raise UserError("a $ cannot be part of this folder's path", out, "choose another --out")
     return out
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Console:

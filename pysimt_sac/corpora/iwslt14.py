@@ -14,7 +14,7 @@ import re
 import shutil
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,9 +27,9 @@ from pysimt_sac.corpora.text_files import (
     RawFile,
     find_splits,
     find_text,
+    in_chunks,
     map_in_processes,
     require_folder,
-    rewrite_file,
 )
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
 from pysimt_sac.text.plain_text import tokenise_lines
@@ -63,22 +63,31 @@ def prepare(
     require_own_folder(out / pair, f"iwslt14 {pair}")
     log(f"reading {raw}")
     with (
-        TemporaryDirectory(prefix="iwslt14-") as scratch_name,
+        TemporaryDirectory(prefix="iwslt14-") as scratch,
         atomic_folder(out) as root,
         map_in_processes(jobs) as map_chunks,
     ):
-        scratch, folder = Path(scratch_name), root / pair
+        folder, languages = root / pair, pair.split("-")
         folder.mkdir()
-        splits = iwslt14_splits(plain_folder(raw, pair, scratch), raw, pair)
+        splits = iwslt14_splits(plain_folder(raw, pair, Path(scratch)), raw, pair)
+        kept: dict[str, list[tuple[str, ...]]] = {}
         for split, files in splits.items():
-            for language, file in zip(pair.split("-"), files, strict=True):
+            sides = []
+            for language, file in zip(languages, files, strict=True):
                 log(f"tokenising {file.path.name} ({file.lines:,} lines)")
                 tokenise = partial(tokenise_lines, SidePreparation(language, STEPS))
-                rewrite_file(file.path, scratch / text_name(split, language), tokenise, map_chunks)
-        for split in splits:
-            placed = assign_splits(split, read_pairs(scratch, split, pair), "val" not in splits, settings)
-            written = write_pairs(folder, pair, placed)
-            log(f"{split}: {written:,} of {splits[split][0].lines:,} pairs kept")
+                chunks = map_chunks(tokenise, in_chunks(stream_lines(file.path)))
+                sides.append([line for chunk in chunks for line in chunk])
+            pairs = zip(*sides, strict=True)
+            kept[split] = [each for each in pairs if split == "test" or is_kept(each, settings)]
+            log(f"{split}: {len(kept[split]):,} of {files[0].lines:,} pairs kept")
+        if "val" not in splits:
+            kept["val"] = kept["train"][VALIDATION_EVERY - 1 :: VALIDATION_EVERY]
+            del kept["train"][VALIDATION_EVERY - 1 :: VALIDATION_EVERY]
+        for split, sentences in kept.items():
+            for side, language in enumerate(languages):
+                if sentences:
+                    write_lines(folder / text_name(split, language), [each[side] for each in sentences])
         return write_vocabularies(folder, pair, splits, settings, log)
 
 
@@ -100,41 +109,11 @@ def iwslt14_splits(folder: Path, raw: Path, pair: str) -> dict[str, list[RawFile
     return splits
 
 
-def read_pairs(folder: Path, split: str, pair: str) -> Iterator[tuple[str, str]]:
-    """Yield the sentence pairs of a tokenised split."""
-    source, target = (stream_lines(folder / text_name(split, language)) for language in pair.split("-"))
-    yield from zip(source, target, strict=True)
-
-
-def is_kept(sentences: tuple[str, str], settings: Iwslt14Settings) -> bool:
+def is_kept(sentences: Sequence[str], settings: Iwslt14Settings) -> bool:
     """Return whether a pair is short enough and has a length ratio of at most MAX_RATIO."""
     lengths = [len(sentence.split()) for sentence in sentences]
     short, long = min(lengths), max(lengths)
     return short >= 1 and long <= settings.max_words and long <= MAX_RATIO * short
-
-
-def assign_splits(
-    split: str, pairs: Iterable[tuple[str, str]], split_off: bool, settings: Iwslt14Settings
-) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the pairs to keep with their splits; `split_off`: move every 23rd training pair to validation."""
-    kept = 0
-    for sentences in pairs:
-        if split != "test" and not is_kept(sentences, settings):
-            continue
-        kept += 1
-        goes_to_validation = split == "train" and split_off and kept % VALIDATION_EVERY == 0
-        yield "val" if goes_to_validation else split, sentences
-
-
-def write_pairs(folder: Path, pair: str, placed: Iterable[tuple[str, tuple[str, str]]]) -> int:
-    """Write sentence pairs to the files of their splits and return their number."""
-    kept: dict[str, list[tuple[str, str]]] = {}
-    for split, sentences in placed:
-        kept.setdefault(split, []).append(sentences)
-    for split, pairs in kept.items():
-        for language, lines in zip(pair.split("-"), zip(*pairs, strict=True), strict=True):
-            write_lines(folder / text_name(split, language), list(lines))
-    return sum(map(len, kept.values()))
 
 
 def write_vocabularies(
@@ -160,11 +139,11 @@ def write_vocabularies(
 
 def plain_folder(raw: Path, pair: str, scratch: Path) -> Path:
     """Return a folder of plain parallel files: `raw`, or one in `scratch` if `raw` is the archive or its content."""
-    for archive in (raw, *(raw / f"{pair}{ending}" for ending in ARCHIVE_ENDINGS)):
-        if archive.is_file():
-            return unpack_folder(extract(archive, make_folder(scratch / "archive")), pair, scratch)
-    for folder in (raw, raw / pair):
-        if any(folder.glob(f"train.tags.{pair}.*")):
+    packed = (raw, *(raw / f"{pair}{ending}" for ending in ARCHIVE_ENDINGS))
+    archive = next((path for path in packed if path.is_file()), None)
+    folders = [extract(archive, make_folder(scratch / "archive"))] if archive else [raw, raw / pair]
+    for folder in folders:
+        if archive or any(folder.glob(f"train.tags.{pair}.*")):
             return unpack_folder(folder, pair, scratch)
     return require_folder(raw)
 

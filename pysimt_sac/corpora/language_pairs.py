@@ -4,18 +4,20 @@ The folder of a language pair, OUT/en-de, contains tokenised text, the segmented
 both sides, vocabularies, and references with joined hyphens.
 """
 
+import contextlib
+import io
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.core.files import atomic_folder, stream_lines
+from pysimt_sac.core.files import atomic_folder, atomic_write, stream_lines, write_lines
 from pysimt_sac.core.filters import FilterChain
-from pysimt_sac.corpora.bpe import learn_codes, learn_sentencepiece, write_units
 from pysimt_sac.corpora.record import TextStatistics, checksum, text_statistics, write_record
-from pysimt_sac.corpora.text_files import Map, RawFile, map_in_processes, rewrite_file
+from pysimt_sac.corpora.text_files import Map, RawFile, in_chunks, map_in_processes, rewrite_file
 from pysimt_sac.corpora.vocabulary_builder import count_words, keep_frequent, vocabulary_path, write_vocabulary
 from pysimt_sac.text.plain_text import tokenise_lines
 from pysimt_sac.text.preparation import STEPS, SidePreparation
@@ -27,9 +29,11 @@ from pysimt_sac.text.subwords import (
     make_segmenter,
     read_model,
     read_segmentation,
+    require_sentencepiece,
 )
 
 Splits = dict[str, list[RawFile]]  # the raw files of both sides, source first, by split
+MIN_PAIR_FREQUENCY = 2  # of units that are joined when BPE is learned
 SHORT_NAMES = {"lowercase": "lc", "normalise": "norm", "tokenise": "tok"}
 
 
@@ -37,7 +41,7 @@ SHORT_NAMES = {"lowercase": "lc", "normalise": "norm", "tokenise": "tok"}
 class PairSettings:
     """Settings, with the paper's as defaults.
 
-    bpe_units: units to learn, characters included; bpe_threshold: split units with fewer occurrences in training;
+    bpe_units: units to learn, characters included; bpe_threshold: units with fewer occurrences in training are split;
     codes: a file of BPE codes or a SentencePiece model to use instead of learning codes; codes_vocabularies: the
     subword-nmt vocabulary of each side in BPE, by default counted on the training text.
     """
@@ -109,10 +113,9 @@ def prepare_pairs(
 ) -> dict[str, list[TextStatistics]]:
     """Write OUT/PAIR for each pair; return statistics of the files used for training. corpus: its name in records."""
     with atomic_folder(out) as folder, map_in_processes(jobs) as map_items:
-        done: dict[Path, Path] = {}
         for pair in splits:
             (folder / pair).mkdir()
-            tokenise_pair(folder / pair, splits[pair], settings, map_items, done, log)
+            tokenise_pair(folder / pair, splits[pair], settings, map_items, log)
         if settings.bpe_sides != "none":
             log(f"subword segmentation: {', '.join(splits)}")
             names = [(pair, list(splits[pair])) for pair in splits]
@@ -122,24 +125,15 @@ def prepare_pairs(
 
 
 def tokenise_pair(
-    folder: Path,
-    splits: Splits,
-    settings: PairSettings,
-    map_chunks: Map,
-    done: dict[Path, Path],
-    log: Callable[[str], None],
+    folder: Path, splits: Splits, settings: PairSettings, map_chunks: Map, log: Callable[[str], None]
 ) -> None:
-    """Tokenise both sides of all splits; copy files already tokenised for another pair."""
+    """Tokenise both sides of all splits."""
     languages = folder.name.split("-")
     for split, files in splits.items():
         for language, raw in zip(languages, files, strict=True):
             target = folder / settings.text_name(split, language)
-            if raw.path in done:
-                shutil.copyfile(done[raw.path], target)
-            else:
-                log(f"tokenising {raw.path.name} ({raw.lines:,} lines)")
-                rewrite_file(raw.path, target, partial(tokenise_lines, settings.preparation(language)), map_chunks)
-                done[raw.path] = target
+            log(f"tokenising {raw.path.name} ({raw.lines:,} lines)")
+            rewrite_file(raw.path, target, partial(tokenise_lines, settings.preparation(language)), map_chunks)
         if split != "train":
             reference = folder / settings.text_name(split, languages[1])
             rewrite_file(reference, folder / f"{reference.name}.dehyph", FilterChain(["de-hyphen"]))
@@ -184,3 +178,49 @@ def finish_pair(folder: Path, corpus: str, splits: Splits, settings: PairSetting
     inputs = {raw.path.name.removesuffix(".gz"): raw.checksum for files in splits.values() for raw in files}
     write_record(folder, f"{corpus} {pair}", settings.for_record(), inputs, statistics, preparation)
     return statistics
+
+
+# Learning subword units
+
+
+def learn_codes(texts: Sequence[Path], units: int, target: Path) -> None:
+    """Learn codes jointly on several tokenised texts and write them.
+
+    units: BPE units, characters included (subword-nmt's --symbols with --total-symbols), as in the paper.
+    """
+    from subword_nmt.learn_bpe import learn_bpe
+
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(count_words(stream_lines(text)))
+    codes = io.StringIO()
+    with contextlib.redirect_stderr(io.StringIO()):  # subword-nmt prints every merge
+        learn_bpe(
+            [f"{word} {count}" for word, count in counts.items()],
+            codes,
+            units,
+            MIN_PAIR_FREQUENCY,
+            is_dict=True,
+            total_symbols=True,
+        )
+    write_lines(target, codes.getvalue().removesuffix("\n").split("\n"))
+
+
+def write_units(text: Path, codes: Path, target: Path) -> None:
+    """Segment a training text without a threshold and write its subword-nmt vocabulary."""
+    segment = make_segmenter(Segmentation("bpe", read_model(codes, "bpe")), codes)
+    counts = count_words(line for chunk in in_chunks(stream_lines(text)) for line in segment(chunk))
+    write_lines(target, [f"{unit} {count}" for unit, count in keep_frequent(counts).items()])
+
+
+def learn_sentencepiece(texts: Sequence[Path], units: int, target: Path) -> None:
+    """Learn a SentencePiece model of at most `units` units jointly on several texts and write it."""
+    require_sentencepiece("--subwords sentencepiece")
+    from sentencepiece import SentencePieceTrainer
+
+    lines, model = (line for text in texts for line in stream_lines(text)), io.BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=lines, model_writer=model, vocab_size=units, hard_vocab_limit=False, minloglevel=2
+    )
+    with atomic_write(target, "wb") as stream:
+        stream.write(model.getvalue())

@@ -3,17 +3,20 @@
 MLT has two kinds of lists. `later`: one file per test set, `word | translation | source | reference | image`, aligned
 by source sentence. `full`: `word translation line` over all splits, aligned by line number. Which translations are rare
 depends on the counts of forms in the training part of the full list; inflected forms are separate candidates.
+
+A test set's list is a tab-separated file, `word correct candidates line rare`, which `evaluation.lexical` reads.
 """
 
 import html
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_folder, stream_lines, write_lines
 from pysimt_sac.core.filters import FilterChain
-from pysimt_sac.corpora.ambiguous import AmbiguousWord, TranslationCounts, write_ambiguous_words
 from pysimt_sac.corpora.language_pairs import PairSettings
 from pysimt_sac.corpora.multi30k import PAPER_PAIRS
 from pysimt_sac.corpora.record import require_own_folder, write_record
@@ -33,6 +36,45 @@ FULL_RANGES = {
     "test_2016_flickr": range(31014, 32014),
 }
 NOT_ALIGNED = "not_aligned.tsv"
+HEADER = ("word", "correct", "candidates", "line", "rare")
+
+
+@dataclass(frozen=True)
+class AmbiguousWord:
+    """An ambiguous source word in a sentence (`line`, from 0) and its correct translations."""
+
+    word: str
+    correct: tuple[str, ...]
+    line: int
+
+
+class TranslationCounts:
+    """Counts of the translations of each source word in the training split."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.by_word: dict[str, Counter[str]] = {}
+        for word, translation in pairs:
+            self.by_word.setdefault(word, Counter())[translation] += 1
+
+    def candidates(self, word: str) -> list[tuple[str, int]]:
+        """Return a word's translations with their counts, most frequent first, ties in alphabetical order."""
+        return sorted(self.by_word.get(word, Counter()).items(), key=lambda item: (-item[1], item[0]))
+
+    def is_rare(self, row: AmbiguousWord) -> bool:
+        """Return whether no correct translation is the most frequent one in training, ties included."""
+        candidates = self.candidates(row.word)
+        most_frequent = {form for form, count in candidates if count == candidates[0][1]}
+        return most_frequent.isdisjoint(row.correct)
+
+
+def write_ambiguous_words(path: Path, rows: Iterable[AmbiguousWord], counts: TranslationCounts) -> None:
+    """Write a test set's list; forms are separated by `|`."""
+    lines = ["\t".join(HEADER)]
+    for row in rows:
+        candidates = "|".join(f"{form}:{count}" for form, count in counts.candidates(row.word))
+        rare = "1" if counts.is_rare(row) else "0"
+        lines.append("\t".join((row.word, "|".join(row.correct), candidates, str(row.line), rare)))
+    write_lines(path, lines)
 
 
 class NotAligned(NamedTuple):

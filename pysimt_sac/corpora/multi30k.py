@@ -24,7 +24,7 @@ def default_pairs(raw: Path) -> list[str]:
     """Return the paper's pairs whose training text exists."""
     pairs = [pair for pair in PAPER_PAIRS if all(find_text(raw, f"train.{language}") for language in pair.split("-"))]
     if not pairs:
-        hint = "expected train.en.gz with train.de.gz or train.fr.gz; use --download"
+        hint = "expected train.en.gz with train.de.gz or train.fr.gz; git clone https://github.com/multi30k/dataset"
         raise UserError("no Multi30K training text here", raw, hint)
     return pairs
 

@@ -7,7 +7,7 @@ The columns are MultEval's (Clark et al. 2011):
 - p: two-sided, by stratified approximate randomisation over test sentences (`significance`).
 The intervals over sentences are 95% percentile intervals over bootstrap samples of the test set, the same samples for
 all systems. They and p say whether these runs differ. Whether the method helps is for the interval over seeds to say
-(`seeds`), which needs as many runs of the system as of the baseline, paired in their order.
+(`over_seeds`), which needs as many runs of the system as of the baseline, paired in their order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,14 @@ import numpy as np
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.metrics import CorpusMetric, FloatArray, Formula
 from pysimt_sac.evaluation.scores import by_metric, choose_metrics, collect_statistics
-from pysimt_sac.evaluation.seeds import OverSeeds, over_seeds
-from pysimt_sac.evaluation.significance import SIGNIFICANT, Resampling, bootstrap_scores, randomisation_p
+from pysimt_sac.evaluation.significance import (
+    SIGNIFICANT,
+    OverSeeds,
+    Resampling,
+    bootstrap_scores,
+    over_seeds,
+    randomisation_p,
+)
 from pysimt_sac.evaluation.tables import Table, best_cells
 from pysimt_sac.evaluation.texts import check_lengths, without_unknown
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pysimt_sac import __version__
 from pysimt_sac.core.errors import UserError
@@ -10,7 +11,7 @@ from pysimt_sac.corpora import mlt, multi30k
 from pysimt_sac.corpora.record import checksum, versions
 from pysimt_sac.corpora.text_files import find_splits, require_folder
 from pysimt_sac.reproduce.matrix import Matrix
-from pysimt_sac.reproduce.step_records import digest
+from pysimt_sac.reproduce.step_records import Step, digest
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,19 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """A command that prepares a corpus, and the key of the result; without words, there is nothing to run."""
+class Preparation(Step):
+    """A step that prepares a corpus in a folder; without words, there is nothing to run.
 
-    name: str
-    key: str
-    folder: Path
-    words: tuple[str, ...] = ()
-    files: tuple[Path, ...] = ()  # that it must write
-    content: dict[str, str] = field(default_factory=dict)  # checksums of a corpus prepared elsewhere
+    content: checksums of a corpus prepared elsewhere.
+    """
+
+    folder: Path = Path()
+    content: dict[str, str] = field(default_factory=dict)
+
+
+def preparation(name: str, key: str, folder: Path, **more: Any) -> Preparation:
+    """Return the step that prepares a corpus. more: other fields."""
+    return Preparation(id=f"prepare-{name}-{key}", title=f"prepare {name}", key=key, folder=folder, **more)
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,8 @@ def demo(request: Request) -> Preparation:
             raise UserError("the demo corpus is generated", option, "leave it out")
     folder = request.out / "data/demo"
     key = digest(["demo", __version__, versions()["python"].rpartition(".")[0]])
-    return Preparation("demo", key, folder, ("prepare", "demo", "--out", str(folder)), (folder / "corpus.json",))
+    words = ("prepare", "demo", "--out", str(folder))
+    return preparation("demo", key, folder, words=words, outputs=(folder / "corpus.json",))
 
 
 def multi30k_text(matrix: Matrix, request: Request) -> Preparation:
@@ -107,7 +113,7 @@ def multi30k_text(matrix: Matrix, request: Request) -> Preparation:
         folder = require_folder(request.prepared.resolve())
         files = sorted(path for path in require_folder(folder / request.pair).iterdir() if path.is_file())
         content = {path.name: checksum(path) for path in files if path.name != "corpus.json"}
-        return Preparation("multi30k", digest(["prepared", content]), folder, content=content)
+        return preparation("multi30k", digest(["prepared", content]), folder, content=content)
     assert request.raw is not None
     raw = multi30k.raw_folder(request.raw.resolve())
     needed = (*multi30k.REQUIRED_SPLITS, *matrix.data.tests)
@@ -117,8 +123,8 @@ def multi30k_text(matrix: Matrix, request: Request) -> Preparation:
     folder = request.out / "data/multi30k"
     jobs = str(request.jobs * request.threads)
     words = ("prepare", "multi30k", "--raw", str(raw), "--pair", request.pair, "--out", str(folder), "--jobs", jobs)
-    record = folder / request.pair / "corpus.json"
-    return Preparation("multi30k", digest(["multi30k", request.pair, found, tools]), folder, words, (record,))
+    key, record = digest(["multi30k", request.pair, found, tools]), folder / request.pair / "corpus.json"
+    return preparation("multi30k", key, folder, words=words, outputs=(record,))
 
 
 def multi30k_ambiguous(matrix: Matrix, request: Request, text: Preparation) -> tuple[Preparation | None, str]:
@@ -131,5 +137,6 @@ def multi30k_ambiguous(matrix: Matrix, request: Request, text: Preparation) -> t
     found = {path.name: checksum(require_file(path, "list of MLT")) for path in lists}
     folder = request.out / "data/mlt"
     words = ("prepare", "mlt", "--raw", str(raw), "--corpus", str(text.folder / request.pair), "--out", str(folder))
-    record = folder / request.pair / "corpus.json"
-    return Preparation("mlt", digest(["mlt", text.key, found]), folder, words, (record,)), ""
+    key, record = digest(["mlt", text.key, found]), folder / request.pair / "corpus.json"
+    after = (text.id,) if text.words else ()
+    return preparation("mlt", key, folder, words=words, outputs=(record,), after=after), ""

@@ -18,7 +18,6 @@ from pysimt_sac.hosts.engine.config.ready import ready_configs, ready_folder
 T = TypeVar("T")
 CORPORA = ("multi30k", "demo")
 PRIMARY_METRICS = ("BLEU", "chrF", "TER")
-READY_FOLDER = "reproduce"
 POOLED = "pooled"  # all test sets as one
 RESERVED = "=:,"  # separators in arguments that name systems
 
@@ -134,15 +133,11 @@ TABLES: dict[str, type] = {
 }  # fmt: skip
 
 
-def ready_matrices() -> dict[str, Path]:
-    """Return the matrices that come with this package, by name."""
-    folder = ready_folder()
-    return {path.stem: path for path in sorted(folder.glob(f"{READY_FOLDER}/*.toml"))} if folder else {}
-
-
 def find_matrix(pair: str, given: Path | None) -> Matrix:
-    """Return the given matrix, or the ready-made one for a pair."""
-    matrices = [read_matrix(path) for path in ([given] if given else ready_matrices().values())]
+    """Return the given matrix, or the one that comes with this package for a pair."""
+    folder = ready_folder()
+    shipped = sorted(folder.glob("reproduce/*.toml")) if folder else []
+    matrices = [read_matrix(path) for path in ([given] if given else shipped)]
     for matrix in matrices:
         if pair in matrix.pairs:
             return matrix

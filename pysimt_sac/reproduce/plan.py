@@ -1,14 +1,13 @@
 """The plan: what is done, what resumes, what is to do, and how long it takes."""
 
-import dataclasses
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.matrix import Matrix
-from pysimt_sac.reproduce.runner import Runner, Running, updates_made
+from pysimt_sac.reproduce.runner import Running, updates_made
 from pysimt_sac.reproduce.step_records import Step, StepRecord
 from pysimt_sac.reproduce.steps import Training, Translating
 
@@ -32,7 +31,7 @@ PREPARING, SCORING = 60.0, 30.0  # seconds, assumed
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates times from finished steps and from the seconds per update of running trainings, both by step id.
+    """Estimates times from finished steps, by step id, and from running ones.
 
     What has not been measured is taken from the matrix's assumptions.
     """
@@ -40,7 +39,7 @@ class Estimator:
     matrix: Matrix
     steps: Sequence[Step]
     done: Mapping[str, StepRecord]
-    running: Mapping[str, float] = field(default_factory=dict)
+    running: Sequence[Running] = ()
 
     def seconds_per_update(self, training: Training) -> tuple[float, str]:
         """Return the seconds per update of a training, and the source of the number."""
@@ -56,19 +55,21 @@ class Estimator:
 
     def pace(self, step: Training) -> float | None:
         """Return the seconds per update of a training, validations included; None if not measured yet."""
-        if step.id not in self.done:
-            return self.running.get(step.id)
-        details = self.done[step.id].details
-        return float(details["seconds"]) / max(1, int(details["timed_updates"]))
+        if step.id in self.done:
+            details = self.done[step.id].details
+            return float(details["seconds"]) / max(1, int(details["timed_updates"]))
+        for own in self.running:
+            if own.step is step and (made := updates_made(step.folder) - own.first_update) > 0:
+                return (time.monotonic() - own.started) / made
+        return None
 
     def seconds(self, step: Step) -> tuple[float, str]:
         """Return how long a step still takes at most, and the source of the number."""
         if step.id in self.done:
             return 0.0, ""
         if isinstance(step, Training):
-            pace, source = self.seconds_per_update(step)
-            pace = self.running.get(step.id, pace)
-            return pace * max(0, step.updates - updates_made(step.folder)), source
+            assumed, source = self.seconds_per_update(step)
+            return (self.pace(step) or assumed) * max(0, step.updates - updates_made(step.folder)), source
         if isinstance(step, Translating):
             alike = [other for other in self.steps if isinstance(other, Translating) and other.search == step.search]
             if measured := [self.done[other.id].seconds for other in alike if other.id in self.done]:
@@ -86,9 +87,9 @@ def duration(seconds: Mapping[str, float], steps: Sequence[Step], jobs: int) -> 
     return max([sum(seconds[step.id] for step in steps) / jobs, *chain.values()])
 
 
-def describe(estimator: Estimator, steps: Sequence[Step], jobs: int, after: float) -> list[str]:
+def describe(estimator: Estimator, jobs: int, after: float) -> list[str]:
     """Return the lines of the plan. after: seconds of scoring after all translations."""
-    lines, seconds = [], {}
+    steps, lines, seconds = estimator.steps, [], {}
     width = max(len(step.title) for step in steps if not isinstance(step, Translating))
     for step in steps:
         seconds[step.id], source = estimator.seconds(step)
@@ -119,13 +120,11 @@ def describe_step(estimator: Estimator, step: Step, seconds: float, source: str)
     return text
 
 
-def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step]) -> str:
+def describe_progress(estimator: Estimator, jobs: int) -> str:
     """Describe overall progress in one line."""
-    paces = {own.step.id: pace for own in runner.running if (pace := pace_of(own))}
-    estimator = dataclasses.replace(estimator, running=paces)
-    seconds = {step.id: estimator.seconds(step)[0] for step in steps}
+    seconds = {step.id: estimator.seconds(step)[0] for step in estimator.steps}
     parts = []
-    for own in runner.running:
+    for own in estimator.running:
         name, share = own.step.id, ""
         if isinstance(own.step, Training):
             share = f" {updates_made(own.step.folder)}/{own.step.updates},"
@@ -134,12 +133,6 @@ def describe_progress(estimator: Estimator, runner: Runner, steps: Sequence[Step
             seconds[name] = max(seconds[name] - elapsed, elapsed / 4)
         seconds[name] = max(1.0, seconds[name])
         parts.append(f"{own.step.title}:{share} {in_words(seconds[name])}")
-    n_done = sum(step.id in runner.done for step in steps)
-    whole = in_words(duration(seconds, steps, runner.jobs))
-    return f"{n_done}/{len(steps)} done, about {whole} left" + "".join(f" | {part}" for part in parts)
-
-
-def pace_of(own: Running) -> float | None:
-    """Return the seconds per update of a running training since it was started; None before the first update."""
-    made = updates_made(own.step.folder) - own.first_update if isinstance(own.step, Training) else 0
-    return (time.monotonic() - own.started) / made if made > 0 else None
+    n_done = sum(step.id in estimator.done for step in estimator.steps)
+    whole = in_words(duration(seconds, estimator.steps, jobs))
+    return f"{n_done}/{len(seconds)} done, about {whole} left" + "".join(f" | {part}" for part in parts)

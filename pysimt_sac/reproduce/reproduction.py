@@ -55,18 +55,18 @@ class Reproduction:
         self.runner.done.update({name: record for name, record in found.items() if record})
 
     def estimator(self) -> Estimator:
-        """Return estimates from what is done now."""
-        return Estimator(self.matrix, self.steps, self.runner.done)
+        """Return estimates from what is done and what is running now."""
+        return Estimator(self.matrix, self.steps, self.runner.done, self.runner.running)
 
-    def show_progress(self, runner: Runner) -> None:
+    def show_progress(self) -> None:
         """Show overall progress."""
-        self.show(lambda: describe_progress(self.estimator(), runner, self.steps))
+        self.show(lambda: describe_progress(self.estimator(), self.request.jobs))
 
     def plan(self) -> list[str]:
         """Return the plan, and what the tables will lack."""
         n_tests, n_baselines = len(self.matrix.data.tests), len(self.matrix.scoring.baselines)
         scoring = SCORING * n_baselines * (n_tests + 2) + SCORING
-        lines = describe(self.estimator(), self.steps, self.request.jobs, scoring)
+        lines = describe(self.estimator(), self.request.jobs, scoring)
         return lines + [f"note: {line}" for line in (*self.corpus.missing, *self.metrics.missing)]
 
     def run(self, train: bool = True) -> None:

@@ -18,9 +18,8 @@ from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import atomic_write, read_json
 from pysimt_sac.core.records import read_record
 from pysimt_sac.corpora.record import versions
-from pysimt_sac.evaluation.report.run_folder import read_curves
-from pysimt_sac.evaluation.seeds import OverSeeds, holm, over_seeds
-from pysimt_sac.evaluation.significance import PAIRED, SIGNIFICANT
+from pysimt_sac.evaluation.report.runs import read_curves
+from pysimt_sac.evaluation.significance import PAIRED, SIGNIFICANT, OverSeeds, holm, over_seeds
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import POOLED, Matrix
 from pysimt_sac.reproduce.scoring import ALL, CASES, RARE, Scoring

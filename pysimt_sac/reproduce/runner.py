@@ -48,7 +48,7 @@ class Runner:
     jobs: int
     threads: int
     log: Callable[[str], None]
-    show_progress: Callable[["Runner"], None]
+    show_progress: Callable[[], None]
     done: dict[str, StepRecord] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     running: list[Running] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Runner:
                 while self.waiting or self.running:
                     interrupts.check()
                     self.start_ready()
-                    self.show_progress(self)
+                    self.show_progress()
                     time.sleep(POLL)
                     self.collect()
             except BaseException:

@@ -41,16 +41,22 @@ class ScoringSteps:
 
     def steps(self) -> list[Step]:
         """Return all steps; parts of test sets are compared by the first search, with the first baseline."""
-        first = self.matrix.decoding.searches()[0]
-        found: list[Step] = []
+        first, found = self.matrix.decoding.searches()[0], list[Step]()
         for search in self.matrix.decoding.searches():
             baselines = [name for name in self.matrix.scoring.baselines if name in self.systems(search)]
             for baseline in baselines:
-                found += self.comparisons(search, baseline)
+                words = self.compare_words(search, baseline)
+                found.append(self.score("compare", words, baseline, search))
+                if len(self.matrix.data.tests) > 1:
+                    found.append(self.score("compare", [*words, "--pool"], baseline, search, POOLED))
                 if search == first and self.has_ambiguous():
                     found += [self.lexical(search, baseline, name) for name in self.matrix.data.tests]
             if search == first and baselines:
-                found += self.comparisons_of_parts(search, baselines[0])
+                words = self.compare_words(search, baselines[0])
+                found.append(self.score("compare", [*words, "--no-unk"], baselines[0], search, part=NO_UNKNOWN))
+                if self.has_ambiguous():
+                    words += ["--mlt", self.corpus.places.fill(self.matrix.data.ambiguous)]
+                    found.append(self.score("compare", words, baselines[0], search, part=AMBIGUOUS))
         return [*found, self.report(first)] if self.systems(first) else found
 
     def systems(self, search: str) -> dict[str, list[Translating]]:
@@ -59,23 +65,6 @@ class ScoringSteps:
         names = [system.name for system in self.matrix.systems]
         by_name = {name: [step for step in own if step.training and step.training.system == name] for name in names}
         return {name: steps for name, steps in by_name.items() if steps}
-
-    def comparisons(self, search: str, baseline: str) -> list[Step]:
-        """Return the comparisons with a baseline: each test set, and all of them pooled if there are several."""
-        words = self.compare_words(search, baseline)
-        found: list[Step] = [self.score("compare", words, baseline, search)]
-        if len(self.matrix.data.tests) > 1:
-            found.append(self.score("compare", [*words, "--pool"], baseline, search, POOLED))
-        return found
-
-    def comparisons_of_parts(self, search: str, baseline: str) -> list[Step]:
-        """Return the comparisons on sentences without unknown words, and on those with ambiguous words."""
-        words = self.compare_words(search, baseline)
-        found: list[Step] = [self.score("compare", [*words, "--no-unk"], baseline, search, part=NO_UNKNOWN)]
-        if self.has_ambiguous():
-            cases = self.corpus.places.fill(self.matrix.data.ambiguous)
-            found.append(self.score("compare", [*words, "--mlt", cases], baseline, search, part=AMBIGUOUS))
-        return found
 
     def compare_words(self, search: str, baseline: str) -> list[str]:
         """Return the arguments of `compare`."""

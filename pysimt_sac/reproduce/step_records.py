@@ -28,7 +28,7 @@ class Step:
     id: str
     title: str
     key: str
-    words: tuple[str, ...]
+    words: tuple[str, ...] = ()
     outputs: tuple[Path, ...] = ()
     after: tuple[str, ...] = ()
 

@@ -10,7 +10,7 @@ from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.hosts.engine.config.parser import Options, check_config, check_trust, parse_direction, read_config
 from pysimt_sac.hosts.engine.config.values import plain
 from pysimt_sac.hosts.engine.data.moved_files import content_crc, is_path
-from pysimt_sac.reproduce.corpus import Corpus, Request
+from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
 from pysimt_sac.reproduce.matrix import Matrix, SystemSpec, choose_systems
 from pysimt_sac.reproduce.step_records import Step, digest
 
@@ -54,7 +54,7 @@ class Translating(Step):
 class Work:
     """All steps before scoring, in the order in which they are started."""
 
-    preparations: list[Step]
+    preparations: list[Preparation]
     trainings: list[Training]
     translations: list[Translating]
 
@@ -71,11 +71,7 @@ def plan_work(matrix: Matrix, corpus: Corpus, request: Request) -> Work:
     import pysimt_sac.hosts.huggingface.network
     import pysimt_sac.models  # noqa: F401 - registers the algorithms
 
-    preparations: list[Step] = []
-    for wanted in (corpus.text, corpus.ambiguous):
-        if wanted and wanted.words:  # else it was prepared elsewhere
-            name, before = f"prepare-{wanted.name}-{wanted.key}", tuple(step.id for step in preparations)
-            preparations.append(Step(name, f"prepare {wanted.name}", wanted.key, wanted.words, wanted.files, before))
+    preparations = [step for step in (corpus.text, corpus.ambiguous) if step and step.words]
     trainings: dict[tuple[str, int], Training] = {}
     for system in choose_systems(matrix, request.pair, request.systems):
         for seed in range(1, min(request.seeds, system.seeds or request.seeds) + 1):
@@ -116,7 +112,7 @@ def train_step(
     key = digest(["train", __version__, REVISION, corpus.text.key, config])
     suffix = f"s{seed}-{key}"
     words = ("train", "-C", str(path), "-s", suffix, "-d", request.device, *overrides)
-    after = (actor.id,) if actor else (f"prepare-{corpus.text.name}-{corpus.text.key}",) * bool(corpus.text.words)
+    after = (actor.id,) if actor else (corpus.text.id,) * bool(corpus.text.words)
     per_epoch = matrix.data.sentences // train.batch_size + PARTIAL_BATCHES
     return Training(
         id=f"train-{system.slug}-{suffix}",

@@ -151,16 +151,6 @@ def test_the_same_run_twice_is_a_warning(outputs, capsys):
     assert "warning: new.1: is identical to new.1, another run of 'new'" in capsys.readouterr().err
 
 
-def test_only_sentences_with_ambiguous_words_are_compared(outputs, folder, capsys):
-    words = folder / "words.tsv"
-    words.write_text("word\tcorrect\tcandidates\tline\trare\ngrass\tgras\tgras:4\t2\t0\nmeadow\tgras\tgras:4\t8\t0\n")
-    assert run("--system", "new", "new.1", "new.2", "--mlt", "words.tsv") == 0
-    assert capsys.readouterr().out.splitlines()[0] == "ref.de: 2 sentences"
-    words.write_text("word\tcorrect\tcandidates\tline\trare\ngrass\tgras\tgras:4\t30\t0\n")
-    assert run("--system", "new", "new.1", "--mlt", "words.tsv") == 2
-    assert "words.tsv: goes beyond the 30 lines of ref.de" in capsys.readouterr().err
-
-
 def test_a_baseline_alone_is_scored(outputs, capsys):
     assert run() == 0
     assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[4:5]] == [["BLEU", "↑"]]

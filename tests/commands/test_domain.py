@@ -28,6 +28,3 @@ def test_mistakes_are_one_line_and_status_2(folder, capsys):
     assert "empty: this training text is empty" in capsys.readouterr().err
     assert main_sac(["domain", "--train", "ref.de", "empty"]) == 2
     assert "empty: this test set is empty" in capsys.readouterr().err
-    (folder / "unknown").write_text("ein <unk>\n")
-    assert main_sac(["domain", "--train", "unknown", "ref.de"]) == 2
-    assert "line 1 of the training text has <unk>, which the language model reserves" in capsys.readouterr().err

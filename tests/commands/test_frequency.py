@@ -25,12 +25,14 @@ def test_table_json_and_plots(write, folder, capsys):
 
 def test_mistakes_are_one_line_and_status_2(write, folder, capsys):
     write("base.out", {"mann": "junge"})
+    write("short", lines=3)
     (folder / "empty").write_text("\n\n")
     (folder / "other").write_text("quite another language\n")
     (folder / "split").write_text("ein t @-@ shirt\n")
     for arguments, message in (
         (["--train", "empty", "base.out"], "empty: this training text is empty"),
         (["--train", "none", "base.out"], "none: no such training text file"),
+        (["--train", "ref.de", "short"], "short: has 3 lines, but the reference ref.de has 30"),
         (["--train", "ref.de", "base.out", "base.out"], "two systems are called 'base.out'"),
         (["--train", "ref.de", "base.out", "--plot", "f.pdf"], "f.pdf: figures are written as .svg"),
     ):

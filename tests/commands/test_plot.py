@@ -6,7 +6,7 @@ import pytest
 
 from pysimt_sac.cli import main_sac
 from pysimt_sac.commands.plot import text_chart
-from pysimt_sac.evaluation.report.figures import Figure, Series
+from pysimt_sac.evaluation.report.charts import Figure, Series
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from pysimt_sac.cli import main_sac
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.report.input import ReportRequest, training_words
-from pysimt_sac.evaluation.report.run_folder import RunFolder, SplitFiles, read_run
+from pysimt_sac.evaluation.report.runs import RunFolder, SplitFiles, read_run
 
 QUICK = ["--shuffles", "20", "--bootstrap", "10", "--metrics", "bleu,chrf"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pysimt_sac.core.files import read_lines
-from pysimt_sac.corpora.bpe import learn_codes, write_units
+from pysimt_sac.corpora.language_pairs import learn_codes, write_units
 from pysimt_sac.text.subwords import Segmentation, make_segmenter, read_segmentation
 from tests.text.subword_models import CODES
 

@@ -6,7 +6,7 @@ import tarfile
 import pytest
 
 from pysimt_sac.core.files import read_lines
-from pysimt_sac.corpora.iwslt14 import Iwslt14Settings, assign_splits, is_kept
+from pysimt_sac.corpora.iwslt14 import Iwslt14Settings, is_kept
 
 LONG = " ".join(["wort"] * 60)
 
@@ -74,16 +74,13 @@ def test_a_packed_archive_is_the_same_as_an_unpacked_one(archive, prepare, tmp_p
     assert all(contents(tmp_path / out) == first for out in "bcd")
 
 
-def test_long_and_lopsided_pairs_are_dropped_but_not_from_the_test_set():
+def test_long_and_lopsided_pairs_are_dropped():
     settings = Iwslt14Settings(max_words=4)
     assert is_kept(("a b", "a b c"), settings)
     assert not is_kept(("a", "a b"), settings)
     assert not is_kept(("a b c d", "a b c d e"), settings)
     assert not is_kept(("", "a"), settings)
     assert Iwslt14Settings().max_words == 50
-    pairs = [("a", "b c d e f")] * 3
-    assert list(assign_splits("test", pairs, True, settings)) == [("test", pair) for pair in pairs]
-    assert list(assign_splits("train", pairs, True, settings)) == []
 
 
 def test_plain_files_with_a_validation_set_are_not_split(prepare, tmp_path):
@@ -92,11 +89,12 @@ def test_plain_files_with_a_validation_set_are_not_split(prepare, tmp_path):
     for language in ("de", "en"):
         for split, size in (("train", 30), ("valid", 4), ("test", 2)):
             (raw / f"{split}.{language}").write_text("Ein Satz.\n" * size)
-        with open(raw / f"valid.{language}", "a", encoding="utf-8") as stream:
-            stream.write(f"{LONG}\n")
+        for split in ("valid", "test"):  # what is too long is dropped, but not from the test set
+            with open(raw / f"{split}.{language}", "a", encoding="utf-8") as stream:
+                stream.write(f"{LONG}\n")
     assert prepare("iwslt14", "--raw", raw, "--out", tmp_path / "out", "--jobs", "1", "--min-freq", "31")[0] == 0
     sizes = {split: len(read_lines(tmp_path / f"out/de-en/{split}.tok.lc.de")) for split in ("train", "val", "test")}
-    assert sizes == {"train": 30, "val": 4, "test": 2}
+    assert sizes == {"train": 30, "val": 4, "test": 3}
     assert len(json.loads((tmp_path / "out/de-en/train.tok.lc-min31.vocab.en").read_text())) == 4
 
 

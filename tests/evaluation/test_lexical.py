@@ -129,8 +129,3 @@ def test_a_broken_list_is_rejected(tmp_path, content, message):
     path.write_text(content, encoding="utf-8")
     with pytest.raises(UserError, match=message):
         read_cases(path)
-
-
-def test_an_output_of_another_test_set_is_rejected():
-    with pytest.raises(UserError, match="has 2 lines, but the list of ambiguous words goes to line 13"):
-        lexical_accuracy([Case("hat", ("hut",), (), 12, False)], ["hut", "hut"])

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pysimt_sac.evaluation.seeds import T_QUANTILES, holm, over_seeds
+from pysimt_sac.evaluation.significance import T_QUANTILES, holm, over_seeds
 
 
 def t_quantile(freedom):

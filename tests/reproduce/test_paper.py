@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pysimt_sac.evaluation.tables import render
-from pysimt_sac.reproduce.paper import filled_tables, number_in, paper_tables
+from pysimt_sac.reproduce.tables import filled_tables, number_in, paper_tables
 from tests.reproduce.sample import TEST, sample_results, score
 
 LABELS = {

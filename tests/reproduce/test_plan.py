@@ -1,7 +1,6 @@
 """Estimated times: measured where something has been measured, with several steps in parallel."""
 
 import json
-from types import SimpleNamespace
 
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.matrix import read_matrix
@@ -51,7 +50,7 @@ def test_a_stopped_run_needs_the_rest_of_its_updates(plan, inputs):
     (mle.folder / "x.scalars.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points) + '{"step": 2')
     estimator = Estimator(matrix, work.steps(), {})
     assert estimator.seconds(mle) == (122.0, "assumed")
-    lines = describe(estimator, work.steps(), 1, 10.0)
+    lines = describe(estimator, 1, 10.0)
     assert "  train MLE, seed 1       resume at most 2 min (assumed), 18/140 updates" in lines
     assert "  train SAC BLEU, seed 1  to do  at most 27 s (assumed), 8 updates" in lines
 
@@ -60,11 +59,11 @@ def test_the_pace_of_running_steps_is_the_estimate_for_waiting_ones(plan, inputs
     work = plan(seeds=2)
     matrix = read_matrix(inputs / "matrix.toml")
     mle = work.trainings[0]
-    runner = SimpleNamespace(running=[Running(mle, None, inputs, 1000.0, 10, "abc")], done={}, jobs=1)
+    running = [Running(mle, None, inputs, 1000.0, 10, "abc")]
     monkeypatch.setattr("pysimt_sac.reproduce.plan.time.monotonic", lambda: 1060.0)
 
     def left(*steps):
-        return describe_progress(Estimator(matrix, steps, {}), runner, steps)
+        return describe_progress(Estimator(matrix, steps, {}, running), 1)
 
     seconds = 2 * 140 + 2 * 8 * 3.4
     assert left(*work.trainings) == f"0/4 done, about {in_words(seconds)} left | train MLE, seed 1: 0/140, 2 min"
@@ -73,5 +72,5 @@ def test_the_pace_of_running_steps_is_the_estimate_for_waiting_ones(plan, inputs
     seconds = 3 * (110 + 140) + 2 * 8 * 3 * 3.4  # 20 updates took 60 seconds
     assert left(*work.trainings) == f"0/4 done, about {in_words(seconds)} left | train MLE, seed 1: 30/140, 6 min"
     for started, expected in ((1000.0, "2 min"), (260.0, "3 min")):  # 200 s were assumed, validation set included
-        runner.running = [Running(work.translations[0], None, inputs, started, 0, "abc")]
+        running[:] = [Running(work.translations[0], None, inputs, started, 0, "abc")]
         assert left(work.translations[0]).endswith(f"| {work.translations[0].title}: {expected}")

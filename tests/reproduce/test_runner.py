@@ -17,7 +17,7 @@ def logged():
 
 @pytest.fixture
 def runner(tmp_path, logged):
-    return Runner(StepRecords(tmp_path), 2, 1, logged.append, lambda runner: None)
+    return Runner(StepRecords(tmp_path), 2, 1, logged.append, lambda: None)
 
 
 def test_a_failed_step_stops_only_what_needs_it(runner, logged, tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from pysimt_sac.hosts.engine.config.ready import ready_folder
-from pysimt_sac.reproduce.corpus import Corpus, Places, Preparation, Request
+from pysimt_sac.reproduce.corpus import Corpus, Places, Request, preparation
 from pysimt_sac.reproduce.matrix import find_matrix, read_matrix
 from pysimt_sac.reproduce.scoring import ScoringSteps
 from pysimt_sac.reproduce.steps import plan_work
@@ -15,7 +15,7 @@ def scoring(tmp_path):
     """The scoring steps of a matrix, as if everything had been translated."""
 
     def make(matrix):
-        corpus = Corpus(Preparation("text", "key", tmp_path / "text"), None, Places(tmp_path, tmp_path, "en-de"), ())
+        corpus = Corpus(preparation("text", "key", tmp_path / "text"), None, Places(tmp_path, tmp_path, "en-de"), ())
         work = plan_work(matrix, corpus, Request("en-de", tmp_path / "out", seeds=1))
         return ScoringSteps(matrix, corpus, tmp_path / "out", work.translations, ("BLEU",)).steps()
 

@@ -75,6 +75,12 @@ def test_costs_are_in_updates_of_continued_maximum_likelihood():
     assert sample_results(systems=systems[2:], runs=runs[2:]).cost("SAC") is None
 
 
+def test_runs_of_maximum_likelihood_that_took_no_measurable_time_give_no_cost():
+    results = sample_results(runs=[own | {"seconds": 0.0} for own in sample_results().runs])
+    assert results.cost("SAC BLEU") is None
+    assert "| SAC BLEU | 1 | +1.50 | - | - | 0.0100 | - |" in tables_page(results).splitlines()
+
+
 def test_validation_scores_are_of_the_first_metric_that_all_runs_have():
     runs = sample_results().runs
     for number, own in enumerate(runs):

@@ -1,4 +1,4 @@
-"""The numbers and figures of a report."""
+"""The numbers, figures and sentences of a report, and where its runs come from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pysimt_sac.evaluation.comparison import Comparison, System, compare_systems
+from pysimt_sac.evaluation.comparison import Comparison, MetricComparison, System, SystemScore, compare_systems
 from pysimt_sac.evaluation.frequency import (
     PERCENTILES,
     REFERENCE,
@@ -17,12 +17,19 @@ from pysimt_sac.evaluation.frequency import (
 from pysimt_sac.evaluation.latency import Latency, find_latencies
 from pysimt_sac.evaluation.lexical import LexicalComparison, compare_lexical, label_case
 from pysimt_sac.evaluation.metrics import CorpusMetric, sentence_scores
+from pysimt_sac.evaluation.report.charts import (
+    REFERENCE_STYLE,
+    Effect,
+    Figure,
+    Forest,
+    Series,
+    file_name,
+    system_style,
+)
 from pysimt_sac.evaluation.report.curves import curve_figures
-from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Drawing, Figure, Series, file_name, system_style
-from pysimt_sac.evaluation.report.forest import Forest, forests
 from pysimt_sac.evaluation.report.input import ReportInput, ReportSet
-from pysimt_sac.evaluation.report.provenance import Provenance, find_provenance
-from pysimt_sac.evaluation.significance import Resampling
+from pysimt_sac.evaluation.report.runs import Provenance, find_provenance
+from pysimt_sac.evaluation.significance import SIGNIFICANT, Resampling
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class ReportData:
         ]
         return number > 0 and bool(found) and all(against and against.identical for against in found)
 
-    def figures(self) -> list[Drawing]:
+    def figures(self) -> list[Figure | Forest]:
         """Return all figures of the report."""
         return [*self.forests, *self.curves, *(figure for test_set in self.sets for figure in test_set.figures)]
 
@@ -204,3 +211,55 @@ def frequency_figure(
         caption=group.title[0].upper() + group.title[1:],
         file=file,
     )
+
+
+def verdicts(comparison: Comparison) -> list[str]:
+    """Return a sentence for each system but the baseline, by the first metric."""
+    part = comparison.metrics[0]
+    return [verdict(part, system) for system in part.systems[1:]]
+
+
+def verdict(part: MetricComparison, system: SystemScore) -> str:
+    """Say whether a system is better than the baseline, as far as seeds or sentences show it."""
+    name, first, found = system.system, part.systems[0], system.against_baseline
+    assert found is not None
+    if found.identical:
+        return f"{name} translates exactly like {first.system}."
+    is_better = (found.difference > 0) == part.higher_is_better
+    amount = f"{'better' if is_better else 'worse'} than {first.system} by {abs(found.difference):.2f} {part.metric}"
+    sign = 1 if found.difference > 0 else -1
+    over = found.seeds or found.interval
+    low, high = sorted((sign * over.low, sign * over.high))
+    seeds = f"95% over {found.seeds.seeds} seeds" if found.seeds else "95% over test sentences"
+    where = f"{seeds} {low:.2f} to {high:.2f}"
+    if low <= 0:
+        gain = f"{found.difference:+.2f} {part.metric}, {seeds} {over.low:+.2f} to {over.high:+.2f}"
+        runs = (
+            f" (these runs do: p {found.p:.2g} over test sentences)" if found.seeds and found.p <= SIGNIFICANT else ""
+        )
+        return f"{name} is not shown to differ from {first.system}: {gain}{runs}."
+    if found.seeds:
+        return f"{name} is {amount}, {where}."
+    single = 1 in (len(system.runs), len(first.runs))
+    why = "one run does not show what another seed would give" if single else "the runs are not paired by seed"
+    return f"In these runs {name} is {amount}, {where}; {why}."
+
+
+def forests(comparisons: Sequence[Comparison], names: Sequence[str]) -> list[Forest]:
+    """Return a plot for each metric, of all systems on all test sets. names: of the report's systems, in order."""
+    plots: dict[str, list[Effect]] = {}
+    directions = {}
+    for comparison in comparisons:
+        for part in comparison.metrics:
+            directions[part.metric] = part.higher_is_better
+            for system in part.systems:
+                found = system.against_baseline
+                if found and not found.identical and part.metric != "length":
+                    seeds = (found.seeds.low, found.seeds.high) if found.seeds else None
+                    interval = (found.interval.low, found.interval.high)
+                    where = (system.system, system_style(names.index(system.system)), comparison.test_set)
+                    plots.setdefault(part.metric, []).append(Effect(*where, found.difference, interval, seeds))
+    return [
+        Forest(f"Difference in {name}", tuple(effects), directions[name], f"differences-{file_name(name)}")
+        for name, effects in plots.items()
+    ]

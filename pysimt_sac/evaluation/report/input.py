@@ -9,8 +9,14 @@ from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.core.files import kind_of, stream_lines
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.lexical import Case, read_cases
-from pysimt_sac.evaluation.report.missing import search_of, test_splits, with_translations
-from pysimt_sac.evaluation.report.run_folder import RunFolder, read_run
+from pysimt_sac.evaluation.report.runs import (
+    ReportSystem,
+    RunFolder,
+    read_run,
+    search_of,
+    test_splits,
+    with_translations,
+)
 from pysimt_sac.evaluation.texts import NamedText, check_lengths, check_runs, check_texts, read_text
 
 PIECE_JOINERS = ("de-spm", "de-segment", "c2w")  # would join the words of a text without subword units
@@ -36,14 +42,6 @@ class ReportRequest:
     search: str = ""
     data: Path | None = None
     baseline: str = ""
-
-
-@dataclass(frozen=True)
-class ReportSystem:
-    """A system and its run folders."""
-
-    name: str
-    runs: tuple[RunFolder, ...]
 
 
 @dataclass(frozen=True)
@@ -213,18 +211,3 @@ def training_words(request: ReportRequest, first_run: RunFolder | None, warnings
     if path is None:
         return None
     return Counter(word for line in filters(stream_lines(path, "training text")) for word in line.split())
-
-
-def name_runs(words: Sequence[str]) -> tuple[tuple[str, Path], ...]:
-    """Parse FOLDER, whose last part is the name, or NAME=FOLDER."""
-    named: list[tuple[str, Path]] = []
-    for word in words:
-        name, equals, folder = word.partition("=")
-        if equals and not Path(word).is_dir():
-            named.append((name, Path(folder)))
-        else:
-            path = Path(word)
-            named.append((path.name or path.resolve().name, path))
-            if [own for own, _ in named].count(named[-1][0]) > 1:
-                raise UserError(f"two runs are called {named[-1][0]!r}", word, "name them: NAME=FOLDER")
-    return tuple(named)

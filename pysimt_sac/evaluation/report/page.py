@@ -16,9 +16,8 @@ from pysimt_sac.evaluation.comparison import COMPARISON_COLUMNS, comparison_tabl
 from pysimt_sac.evaluation.frequency import REFERENCE, frequency_table
 from pysimt_sac.evaluation.latency import latency_table
 from pysimt_sac.evaluation.lexical import LexicalComparison, accuracy_table, word_table
-from pysimt_sac.evaluation.report.data import ReportData
-from pysimt_sac.evaluation.report.figures import REFERENCE_STYLE, Figure, line_styles, system_style
-from pysimt_sac.evaluation.report.forest import verdicts
+from pysimt_sac.evaluation.report.charts import REFERENCE_STYLE, Figure, line_styles, system_style
+from pysimt_sac.evaluation.report.data import ReportData, verdicts
 from pysimt_sac.evaluation.tables import as_html
 
 TITLE = "Translation report"
@@ -240,13 +239,10 @@ def provenance_part(data: ReportData) -> str:
         parts.append(f'<details{is_open}><summary>{title}</summary><ul class="warnings">{entries}</ul></details>')
     if not found.warnings:
         parts.append("<p>The logs have no warnings.</p>")
-    for table, what in (
-        (found.differing, "settings that differ between the systems"),
-        (found.defaults, "settings at their defaults that only some models have"),
-    ):
-        if table:
-            inside = as_html(table, f"{what[0].upper()}{what[1:]}")
-            parts.append(f"<details><summary>{len(table.rows)} {what}</summary>{inside}</details>")
+    if found.differing:
+        inside = as_html(found.differing, "Settings that differ between the systems")
+        summary = f"{len(found.differing.rows)} settings that differ between the systems"
+        parts.append(f"<details><summary>{summary}</summary>{inside}</details>")
     return "".join(parts)
 
 

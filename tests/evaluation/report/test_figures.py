@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from pysimt_sac.evaluation.report.figures import (
+from pysimt_sac.evaluation.report.charts import (
     Axis,
     Figure,
     Series,

@@ -10,14 +10,13 @@ import pytest
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.evaluation.comparison import AgainstBaseline, Interval, MetricComparison, SystemScore
 from pysimt_sac.evaluation.metrics import BleuMetric
+from pysimt_sac.evaluation.report.charts import Effect, Forest
 from pysimt_sac.evaluation.report.curves import curve_figures
-from pysimt_sac.evaluation.report.data import analyse
-from pysimt_sac.evaluation.report.forest import Effect, Forest, verdict
-from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, baseline_first, gather, name_runs
+from pysimt_sac.evaluation.report.data import analyse, verdict
+from pysimt_sac.evaluation.report.input import ReportRequest, baseline_first, gather
 from pysimt_sac.evaluation.report.page import render_page
-from pysimt_sac.evaluation.report.provenance import find_provenance
-from pysimt_sac.evaluation.report.run_folder import FilterChain, RunFolder, RunLog
-from pysimt_sac.evaluation.seeds import OverSeeds
+from pysimt_sac.evaluation.report.runs import FilterChain, ReportSystem, RunFolder, RunLog, find_provenance, name_runs
+from pysimt_sac.evaluation.significance import OverSeeds
 from tests.evaluation.report.reporting import NASTY, NASTY_NAME, QUICK, make_report, make_request, write
 
 

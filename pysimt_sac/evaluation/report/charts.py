@@ -1,4 +1,4 @@
-"""Line charts as SVG; `forest` has the plot of differences.
+"""Line charts, and forest plots of differences, as SVG.
 
 The SVG has classes (`s0`, `s1`, ...) instead of colours, so that the page can style it for light and dark mode.
 """
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol
 
 from pysimt_sac.core.files import atomic_write
 
@@ -24,6 +23,8 @@ SYSTEM_STYLES = tuple(style for style in range(len(COLOURS)) if style != REFEREN
 WIDTH, HEIGHT = 460.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 12.0, 44.0
 TICKS = 5
+LABELS, ROW = 112.0, 19.0  # of a forest plot: the width of the test sets' names, the height of a row
+LONGEST_LABEL = 17  # characters
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,37 @@ class Figure:
 
     def svg(self) -> str:
         """Return the chart as an SVG element, to be styled by the page."""
-        return chart_svg(self)
+        drawn = [finite(line.points) for line in self.series]
+        x_axis = make_axis([0.0, *(x for points in drawn for x, _ in points)], LEFT, WIDTH - RIGHT)
+        heights = [y for points in drawn for _, y in points] + [
+            y for line in self.series for ends in line.band for y in ends
+        ]
+        guide = [self.guide] if self.guide is not None else []
+        y_axis = make_axis([*heights, *guide], HEIGHT - BOTTOM, TOP, self.log_y, margin=0.04)
+        label = html.escape(f"{self.title}: {', '.join(dict.fromkeys(line.name for line in self.series))}")
+        parts = [
+            f'<svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" '
+            f'aria-label="{label}" data-x="{html.escape(self.x_label)}">',
+            *frame(self, x_axis, y_axis),
+            *(line_across("guide", y_axis.place(value)) for value in guide),
+        ]
+        for line, points in zip(self.series, drawn, strict=True):
+            if line.band:
+                both = list(zip(points, line.band, strict=True))
+                lower = [f"{x_axis.place(x):.1f},{y_axis.place(low):.1f}" for (x, _), (low, _) in both]
+                upper = [f"{x_axis.place(x):.1f},{y_axis.place(high):.1f}" for (x, _), (_, high) in both]
+                parts.append(tag("polygon", class_=f"band s{line.style}", points=" ".join([*lower, *reversed(upper)])))
+            # For the tooltip: the values themselves, since coordinates are rounded.
+            shown = {"data_name": line.name, "data_values": " ".join(f"{x:.7g},{y:.5g}" for x, y in points)}
+            if len(points) == 1:
+                (x, y), *_ = points
+                parts.append(
+                    tag("circle", class_=f"dot s{line.style}", cx=x_axis.place(x), cy=y_axis.place(y), r=4, **shown)
+                )
+            elif points:
+                places = " ".join(f"{x_axis.place(x):.1f},{y_axis.place(y):.1f}" for x, y in points)
+                parts.append(tag("polyline", class_=f"line s{line.style}", points=places, **shown))
+        return "".join([*parts, "</svg>"])
 
     def height(self) -> float:
         """Return the chart's height."""
@@ -189,41 +220,6 @@ def tag(name: str, text: str = "", **attributes: object) -> str:
     return f"<{opening}>{html.escape(text)}</{name}>"
 
 
-def chart_svg(figure: Figure) -> str:
-    """Return a line chart as an SVG element."""
-    drawn = [finite(line.points) for line in figure.series]
-    x_axis = make_axis([0.0, *(x for points in drawn for x, _ in points)], LEFT, WIDTH - RIGHT)
-    heights = [y for points in drawn for _, y in points] + [
-        y for line in figure.series for ends in line.band for y in ends
-    ]
-    guide = [figure.guide] if figure.guide is not None else []
-    y_axis = make_axis([*heights, *guide], HEIGHT - BOTTOM, TOP, figure.log_y, margin=0.04)
-    label = html.escape(f"{figure.title}: {', '.join(dict.fromkeys(line.name for line in figure.series))}")
-    parts = [
-        f'<svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" '
-        f'aria-label="{label}" data-x="{html.escape(figure.x_label)}">',
-        *frame(figure, x_axis, y_axis),
-        *(line_across("guide", y_axis.place(value)) for value in guide),
-    ]
-    for line, points in zip(figure.series, drawn, strict=True):
-        if line.band:
-            both = list(zip(points, line.band, strict=True))
-            lower = [f"{x_axis.place(x):.1f},{y_axis.place(low):.1f}" for (x, _), (low, _) in both]
-            upper = [f"{x_axis.place(x):.1f},{y_axis.place(high):.1f}" for (x, _), (_, high) in both]
-            parts.append(tag("polygon", class_=f"band s{line.style}", points=" ".join([*lower, *reversed(upper)])))
-        # For the tooltip: the values themselves, since coordinates are rounded.
-        shown = {"data_name": line.name, "data_values": " ".join(f"{x:.7g},{y:.5g}" for x, y in points)}
-        if len(points) == 1:
-            (x, y), *_ = points
-            parts.append(
-                tag("circle", class_=f"dot s{line.style}", cx=x_axis.place(x), cy=y_axis.place(y), r=4, **shown)
-            )
-        elif points:
-            places = " ".join(f"{x_axis.place(x):.1f},{y_axis.place(y):.1f}" for x, y in points)
-            parts.append(tag("polyline", class_=f"line s{line.style}", points=places, **shown))
-    return "".join([*parts, "</svg>"])
-
-
 def line_across(css_class: str, place: float) -> str:
     """Return a horizontal line across the whole chart."""
     return tag("line", class_=css_class, x1=LEFT, x2=WIDTH - RIGHT, y1=place, y2=place)
@@ -246,6 +242,73 @@ def frame(figure: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
     return parts
 
 
+@dataclass(frozen=True)
+class Effect:
+    """A system's difference from the baseline on one test set, and its 95% intervals over sentences and seeds."""
+
+    name: str
+    style: int
+    test_set: str
+    value: float
+    sentences: Point
+    seeds: Point | None
+
+    def describe(self) -> str:
+        """Describe the effect in words, for a tooltip."""
+        seeds = "" if self.seeds is None else f"; over seeds {self.seeds[0]:+.2f} to {self.seeds[1]:+.2f}"
+        low, high = self.sentences
+        return f"{self.name}, {self.test_set}: {self.value:+.2f}; 95% over sentences {low:+.2f} to {high:+.2f}{seeds}"
+
+
+@dataclass(frozen=True)
+class Forest:
+    """A forest plot of one metric: a line for each system on each test set. What is better is on the right."""
+
+    title: str
+    series: tuple[Effect, ...]
+    higher_is_better: bool
+    file: str
+
+    def svg(self) -> str:
+        """Return the plot as an SVG element: a thin line over sentences, a thick one over seeds."""
+        sign = 1 if self.higher_is_better else -1
+        bottom, right = self.height() - BOTTOM, WIDTH - RIGHT
+        ends = [end for effect in self.series for pair in (effect.sentences, effect.seeds or ()) for end in pair]
+        axis = make_axis([0.0, *(sign * end for end in ends)], LABELS, right, margin=0.04)
+        parts = [
+            f'<svg class="forest" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {self.height():g}" '
+            f'role="img" aria-label="{html.escape(self.title)}">'
+        ]
+        for tick, label in zip(axis.ticks(), tick_labels([sign * tick for tick in axis.ticks()]), strict=True):
+            place = axis.place(tick)
+            css_class = "axis" if abs(tick) < 1e-12 else "grid"
+            parts.append(tag("line", class_=css_class, x1=place, x2=place, y1=TOP, y2=bottom))
+            parts.append(tag("text", label, x=place, y=bottom + 16, text_anchor="middle"))
+        parts.append(tag("text", "better →", x=right, y=bottom + 34, text_anchor="end"))
+        for number, effect in enumerate(self.series):
+            y = TOP + ROW * (number + 0.5)
+            if number == 0 or effect.test_set != self.series[number - 1].test_set:
+                name = effect.test_set
+                label = name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
+                parts.append(tag("text", label, x=2, y=y + 4))
+            parts.append(f"<g><title>{html.escape(effect.describe())}</title>")
+            for css_class, pair in (("line", effect.sentences), ("line seeds", effect.seeds)):
+                if pair:
+                    x1, x2 = (axis.place(sign * end) for end in pair)
+                    parts.append(tag("line", class_=f"{css_class} s{effect.style}", x1=x1, x2=x2, y1=y, y2=y))
+            x = axis.place(sign * effect.value)
+            parts.append(tag("circle", class_=f"dot s{effect.style}", cx=x, cy=y, r=4.5) + "</g>")
+        return "".join([*parts, "</svg>"])
+
+    def height(self) -> float:
+        """Return the plot's height."""
+        return TOP + ROW * len(self.series) + BOTTOM
+
+    def legend(self) -> dict[str, int]:
+        """Return the names of the systems and their styles."""
+        return {effect.name: effect.style for effect in self.series}
+
+
 def line_styles() -> str:
     """Return the CSS of all line styles."""
     rules = []
@@ -262,28 +325,7 @@ STANDALONE = (
 )
 
 
-class Drawing(Protocol):
-    """What can be saved: a line chart or a forest plot."""
-
-    @property
-    def title(self) -> str:
-        """The title above it."""
-
-    @property
-    def file(self) -> str:
-        """Its file name without suffix."""
-
-    def svg(self) -> str:
-        """Return an SVG element."""
-
-    def height(self) -> float:
-        """Return its height."""
-
-    def legend(self) -> dict[str, int]:
-        """Return the names of what is drawn, and their styles."""
-
-
-def save_figure(figure: Drawing, path: Path) -> None:
+def save_figure(figure: Figure | Forest, path: Path) -> None:
     """Write a figure as an SVG file with title, legend and styles."""
     height, names, row = figure.height(), figure.legend(), 18.0
     total = height + 26 + row * len(names) + 8

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pysimt_sac.core.errors import UserError
-from pysimt_sac.evaluation.report.run_folder import find_outputs, read_curves, read_run
+from pysimt_sac.evaluation.report.runs import find_outputs, read_curves, read_run
 
 
 def touch(folder, *names):
