@@ -65,13 +65,14 @@ Fine-tune a translation model by reinforcement learning, and learn whether it he
 
 ![A configuration and a corpus go into the host, which trains a model; its translations are scored.](overview.svg)
 
-Take a configuration that you have, include a recipe, and name the actor to start from:
+Include the configuration that you have, choose an algorithm, and name the actor to start from:
 
 ```ini
 [include]
-base: my.conf, base_rl.conf, base_branched_sac.conf
+base: my.conf
 
 [train]
+model_type: SACNMT
 pretrained_file: ./runs/my
 ```
 
