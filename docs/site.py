@@ -72,7 +72,7 @@ Include the configuration that you have, choose an algorithm, and name the actor
 base: my.conf
 
 [train]
-model_type: SACNMT
+model_type: BranchedSACNMT
 pretrained_file: ./runs/my
 ```
 

@@ -72,6 +72,8 @@ class MergedConfig:
     def fine_tune(self) -> None:
         """Replace the recipe of maximum likelihood by that of fine-tuning, except what a later file or word sets."""
         path = ready_configs(with_bases=True)[FINE_TUNING]
+        if path in self.layers[self.n_pretraining :]:  # it is included anyway
+            return
         recipe = read_one(path)
         for section in recipe.sections():
             for key, text in recipe.items(section):
