@@ -65,20 +65,21 @@ Fine-tune a translation model by reinforcement learning, and learn whether it he
 
 ![A configuration and a corpus go into the host, which trains a model; its translations are scored.](overview.svg)
 
-Take a configuration that you have, include a recipe, and name the actor to start from:
+Include the configuration that you have, choose an algorithm, and name the actor to start from:
 
 ```ini
 [include]
-base: my.conf, base_rl.conf, base_branched_sac.conf
+base: my.conf
 
 [train]
+model_type: BranchedSACNMT
 pretrained_file: ./runs/my
 ```
 
 ```sh
 pysimt train -C my_sac.conf                                # resumes after any interruption
 pysimt translate runs/my_sac -s test -f bs -k 6 -o out/sac
-pysimt-sac compare --ref test.de --baseline out/my.test.beam6 --system SAC out/sac.test.beam6
+pysimt-sac compare --ref test.de --baseline out/control.test.beam6 --system SAC out/sac.test.beam6
 ```
 
 - **Algorithms**: [Soft Actor-Critic, branched rollouts, REINFORCE, MIXER, MRT and others](algorithms.md), a file each.

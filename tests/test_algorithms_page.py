@@ -26,8 +26,8 @@ def names(text):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: names(row[0])[0])
 def test_every_name_in_a_row_exists(row):
     model_type, file = names(row[0])
-    assert (ROOT / file).is_file()
-    module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
+    assert (ROOT / "pysimt_sac/models" / file).is_file()
+    module = importlib.import_module(f"pysimt_sac.models.{file.removesuffix('.py')}")
     model = MODELS.get(model_type)
     assert model.__module__ == module.__name__
     options = {field.name for cls in model.option_classes for field in dataclasses.fields(cls)}

@@ -91,10 +91,11 @@ def text_chart(figure: Figure, columns: int, coloured: bool) -> str:
                 part = (column - first) / max(1, last - first)
                 rows[round(y_axis.place(y + part * (next_y - y)))][column] = mark
     labels = {round(place): text for text, place in y_axis.labels()}
-    scale = [" "] * (width + MARGIN)
+    scale = [" "] * width
     for text, place in x_axis.labels():
-        scale[round(place) : round(place) + len(text)] = text
+        start = min(round(place), width - len(text))
+        scale[start : start + len(text)] = text
     legend = "   ".join(f"{MARKS[n % len(MARKS)]} {line.name}" for n, line in enumerate(figure.series))
     drawn = [f"{labels.get(n, ''):>{MARGIN}} |{''.join(row)}".rstrip() for n, row in enumerate(rows)]
-    axis = [f"{'':{MARGIN}} +{'-' * width}", f"{'':{MARGIN}}  {''.join(scale)[:width]}".rstrip()]
+    axis = [f"{'':{MARGIN}} +{'-' * width}", f"{'':{MARGIN}}  {''.join(scale)}".rstrip()]
     return "\n".join([f"{figure.title}   {legend}", *drawn, *axis])

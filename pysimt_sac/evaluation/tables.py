@@ -61,8 +61,11 @@ def render(table: Table, style: str) -> str:
 
 
 def as_text(table: Table) -> str:
-    """Render as aligned columns."""
-    widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
+    """Render as aligned columns, without those that have nothing in any row."""
+    every = zip(table.header, *table.rows, strict=True)
+    columns = [column for column in every if {cell.strip() for cell in column[1:]} != {"-"}]
+    widths = [max(map(len, column)) for column in columns]
+    header, *rows = zip(*columns, strict=True)
 
     def line(cells: Sequence[str]) -> str:
         padded = (
@@ -72,8 +75,8 @@ def as_text(table: Table) -> str:
         return "  ".join(padded).rstrip()
 
     lines = [table.title, ""] if table.title else []
-    lines += [line(table.header), "-" * (sum(widths) + 2 * len(widths) - 2)]
-    for number, row in enumerate(table.rows):
+    lines += [line(header), "-" * (sum(widths) + 2 * len(widths) - 2)]
+    for number, row in enumerate(rows):
         if number in table.rules and number > 0:
             lines.append("")
         lines.append(line(row))

@@ -6,8 +6,8 @@ Q(s,a) = r(s,a) + w f(s,a): the reward r of a word is computed, the critics pred
 can be trusted, fitted on sentences that they do not learn from.
 
 With a sampled path, `lambda_return` below 1 and a larger buffer, it is Soft Actor-Critic (`models/sac.py`) except at
-branched states, where the actor's Q is a return: `experiments/sac_bleu.conf`. By default critics learn Monte Carlo returns on a greedy
-path. `models/vine.py` is the same without critics.
+branched states, where the actor's Q is a return: `experiments/sac_bleu.conf`. By default critics learn Monte Carlo
+returns on a greedy path. `models/vine.py` is the same without critics.
 """
 
 import dataclasses

@@ -29,6 +29,7 @@ def test_validation_curves_are_drawn_as_wide_as_the_terminal(runs, capsys, monke
     assert shown[0] == "Validation BLEU   o a   x b"
     assert columns - 12 <= max(map(len, shown)) <= columns
     assert not any("Learning rate" in line or "\033" in line for line in shown)
+    assert [line.split()[-1] for line in shown if line.strip().startswith("0 ")] == ["100"]
 
 
 def test_a_rising_line_goes_from_the_lower_left_to_the_upper_right():

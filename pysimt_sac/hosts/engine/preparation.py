@@ -87,7 +87,7 @@ def prepare_weights(model: Any, options: TrainOptions, fresh: bool = True) -> li
         if len(taken) < n_all and not options.pretrained_layers:
             notes.append(f"Warning: {n_all - len(taken)} weights are not in {checkpoint.path} and start at random")
         if inherited := settings_of_pretraining(model, options, checkpoint):
-            hint = "include base_rl.conf after the actor's configuration, or set what fine-tuning needs"
+            hint = "include base_fine_tuning.conf last, or set what fine-tuning needs"
             notes.append(f"Warning: {' and '.join(inherited)} as in pre-training, from random weights: {hint}")
     for prefix in options.freeze_layers:
         frozen = [item for item in model.named_parameters() if item[0].startswith(prefix)]

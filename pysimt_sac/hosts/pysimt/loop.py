@@ -164,9 +164,15 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         return float(own * self.schedule(update))
 
     def do_validation(self) -> None:
-        """Validate, and save the best checkpoint, with the average in place of the weights."""
+        """Validate, and save the best checkpoint, with the average in place of the weights.
+
+        A validation before the model's first update, while only critics learn, uses up no patience.
+        """
+        bad_before, session = self.monitor.early_bad, getattr(self.model, "session", None)
         with self.average.in_place():
             super().do_validation()
+        if session and not session.first_update:
+            self.monitor.early_bad = bad_before
 
     def __call__(self) -> None:
         """Train; save an initial state first, so that a run can always be resumed."""

@@ -172,3 +172,12 @@ def test_a_refused_start_is_one_line_and_leaves_nothing_behind(toy, words, expec
     assert expected in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert sorted(toy.folder.rglob("*")) == before
+
+
+@needs_pysimt
+def test_validations_while_critics_learn_alone_use_up_no_patience(toy):
+    words = ["train.model_type:SACNMT", "model.critic_pretrain_updates:5", "model.rollout_max_len:5"]
+    words += ["train.eval_freq:1", "train.patience:2", "train.max_iterations:6", "train.lr:0.003"]
+    (curves,) = train("pysimt", toy, "alone", *words).glob("*.scalars.jsonl")
+    points = map(json.loads, curves.read_text().splitlines())
+    assert [point["step"] for point in points if point["name"] == "val_LOSS"] == [1, 2, 3, 4, 5, 6]

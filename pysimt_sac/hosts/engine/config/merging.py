@@ -1,6 +1,9 @@
 """Configuration files on top of those that they include, with overrides from the command line.
 
 Nothing is interpolated here, so that an including file or an override affects whatever refers to it with `${...}`.
+
+A configuration of maximum likelihood says how to train random weights. If an algorithm's configuration includes it,
+`base_fine_tuning.conf` replaces that part: rate, schedule, length and the like.
 """
 
 import os
@@ -15,10 +18,12 @@ from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.core.files import kind_of, read_lines, require_file
 from pysimt_sac.core.options import defaults
 from pysimt_sac.core.sections import TrainOptions
+from pysimt_sac.hosts.choice import NETWORKS
 from pysimt_sac.hosts.engine.config.ready import ready_configs
 from pysimt_sac.hosts.engine.config.values import expand_environment, parse_literal
 
 INCLUDE, BASE = "include", "base"
+FINE_TUNING = "base_fine_tuning"
 MOST_FILES, MOST_CHARACTERS = 100, 10_000_000  # of a configuration with all that it includes and refers to
 REFERENCE = re.compile(r"\$\{(?:([^:}]*):)?([^}]*)\}")
 SECTION_OR_KEY = re.compile(r"\[(?P<section>.+)\]|(?P<key>[^\s:=][^:=]*)")
@@ -29,6 +34,7 @@ class MergedConfig:
     """A configuration file on top of those that it includes, with overrides.
 
     values: sections and keys as written. files: the file that each key comes from. layers: all files, in reading order.
+    of_pretraining: keys from an included configuration of maximum likelihood, which is the last of so many layers.
     """
 
     def __init__(self, path: Path, overrides: Iterable[str] = ()) -> None:
@@ -36,9 +42,13 @@ class MergedConfig:
         self.values = raw_parser()
         self.files: dict[Place, Path] = {}
         self.layers: list[Path] = []
+        self.of_pretraining: set[Place] = set()
+        self.n_pretraining = 0
         self.read(path, ())
         for word in overrides:
             self.override(word)
+        if self.n_pretraining and not trains_likelihood(self.values):
+            self.fine_tune()
 
     def read(self, path: Path, including: tuple[Path, ...]) -> None:
         """Read a file after the files that it includes. including: the chain of files that led here."""
@@ -52,8 +62,25 @@ class MergedConfig:
             self.read(base, chain)
         own.remove_section(INCLUDE)
         self.values.read_dict(own)
-        self.files |= {(section, key): path for section in own.sections() for key in own.options(section)}
+        places = {(section, key): path for section in own.sections() for key in own.options(section)}
+        self.files |= places
+        self.of_pretraining -= set(places)
         self.layers.append(path)
+        if including and trains_likelihood(own):
+            self.of_pretraining, self.n_pretraining = set(self.files), len(self.layers)
+
+    def fine_tune(self) -> None:
+        """Replace the recipe of maximum likelihood by that of fine-tuning, except what a later file or word sets."""
+        path = ready_configs(with_bases=True)[FINE_TUNING]
+        if path in self.layers[self.n_pretraining :]:  # it is included anyway
+            return
+        recipe = read_one(path)
+        for section in recipe.sections():
+            for key, text in recipe.items(section):
+                if (section, key) in self.of_pretraining or (section, key) not in self.files:
+                    self.values.read_dict({section: {key: text}})
+                    self.files[section, key] = path
+        self.layers.insert(self.n_pretraining, path)
 
     def override(self, word: str) -> None:
         """Apply `section.key:value` as if it were in the file; `data.val_set.src:FILE` sets a dictionary's entry."""
@@ -69,6 +96,7 @@ class MergedConfig:
             raise UserError("a configuration cannot hold such a key or value", where)
         self.values.read_dict({section: {key: text.strip()}})
         self.files[section, key] = self.path
+        self.of_pretraining.discard((section, key))
 
     def dictionary(self, section: str, key: str) -> Any:
         """Return the dictionary that a key holds, interpolated only if it is the result of an interpolation."""
@@ -143,6 +171,12 @@ class MergedConfig:
         parser.read_dict({"train": {key: str(value) for key, value in defaults(TrainOptions).items()}})
         parser.read_string(expand_environment(self.text()))
         return parser
+
+
+def trains_likelihood(values: RawConfigParser) -> bool:
+    """Return whether a configuration trains a network by maximum likelihood, without an algorithm."""
+    name = values.get("train", "model_type", fallback="") or ""
+    return name.lower() in map(str.lower, NETWORKS)
 
 
 def raw_parser(text: str = "") -> RawConfigParser:

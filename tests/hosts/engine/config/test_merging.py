@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from pysimt_sac import models  # noqa: F401 - registers the models that configurations name
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint, load_state
-from pysimt_sac.hosts.engine.config.merging import MergedConfig
+from pysimt_sac.hosts.engine.config.merging import MergedConfig, raw_parser
 from pysimt_sac.hosts.engine.config.parser import check_config, config_text, read_config, resolved_text
+from pysimt_sac.hosts.engine.config.values import parse_value
+
+ROOT = Path(__file__).parents[4]
 
 BASE = """\
 # Where everything starts.
@@ -311,6 +314,48 @@ def test_the_same_configuration_in_one_file_resumes_the_run(toy, pysimt):
     outcome = pysimt("train", "-C", mine, "train.max_epochs:2")
     assert outcome.status == 0
     assert "Resuming" in outcome.err
+
+
+# Fine-tuning on top of pre-training
+
+PRETRAINING = BASE.replace("[model]", "[model]\nlr_schedule: cosine\nlabel_smoothing: 0.1\nlr_warmup: 9")
+PRETRAINING = PRETRAINING.replace("[train]", "[train]\nbatch_size: 7\nmax_epochs: 3\nlr_decay: noam", 1)
+
+
+def fine_tuning(*lines, base="pre.conf"):
+    return "\n".join(["[include]", f"base: {base}", "[train]", "model_type: VineNMT", *lines, ""])
+
+
+def test_an_algorithm_does_not_inherit_how_its_actor_was_trained_from_random_weights(write):
+    options = read_config(write(pre=PRETRAINING, mine=fine_tuning()))
+    recipe = raw_parser((ROOT / "experiments/base_fine_tuning.conf").read_text())
+    for section in ("train", "model"):
+        for key, text in recipe.items(section):
+            assert options[section][key] == parse_value(text), key
+    assert options.train["batch_size"] == 7  # what does not depend on where training starts is inherited
+    text = shown(write(mine=fine_tuning()))
+    assert "# Learning rate of the actor.\nlr: 0.0001\n" in text
+    assert "cosine" not in text
+    assert read_config(write(copy=text)).to_dict() | {"filename": ""} == options.to_dict() | {"filename": ""}
+
+
+def test_what_is_set_for_fine_tuning_stays(write):
+    path = write(
+        pre=PRETRAINING, own="[train]\nlr: 0.2\n", mine=fine_tuning("max_epochs: 4", base="pre.conf, own.conf")
+    )
+    options = read_config(path, ["model.lr_schedule:linear"])
+    assert (options.train["lr"], options.train["max_epochs"], options.train["eval_freq"]) == (0.2, 4, 100)
+    assert (options.model["lr_schedule"], options.model["lr_warmup"]) == ("linear", 0)
+    control = read_config(path, ["train.model_type:MLENMT"])
+    assert control.train == read_config(path).train | {"model_type": "MLENMT"}
+
+
+def test_more_maximum_likelihood_and_a_whole_configuration_stay_as_they_are(write):
+    more = read_config(write(pre=PRETRAINING, more="[include]\nbase: pre.conf\n[train]\nseed: 3\n"))
+    assert (more.train["lr"], more.model["lr_schedule"]) == (0.1, "cosine")
+    whole = read_config(write(pre=PRETRAINING), ["train.model_type:VineNMT"])
+    assert (whole.train["lr"], whole.model["lr_schedule"]) == (0.1, "cosine")
+    assert [path.name for path in MergedConfig(write(pre=PRETRAINING)).layers] == ["pre.conf"]
 
 
 # Keys of other models

@@ -214,6 +214,6 @@ def test_what_training_would_refuse_is_refused(toy, pysimt, override):
 def test_the_rate_of_pre_training_is_noticed_when_fine_tuning(toy, pysimt):
     actor = train_actor(toy)
     words = ["train", "--check", "-C", toy.config, actor, "train.model_type:REINFORCENMT"]
-    assert "Warning: lr as in pre-training, from random weights: include base_rl.conf" in pysimt(*words).err
+    assert "Warning: lr as in pre-training, from random weights: include base_fine_tuning.conf" in pysimt(*words).err
     assert "pre-training" not in pysimt(*words, "train.lr:0.001").err
     assert "pre-training" not in pysimt(*words[:-1]).err  # more of the same
