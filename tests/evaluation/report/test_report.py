@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.comparison import AgainstBaseline, Interval, MetricComparison, SystemScore
 from pysimt_sac.evaluation.metrics import BleuMetric
 from pysimt_sac.evaluation.report.curves import curve_figures
@@ -16,7 +17,7 @@ from pysimt_sac.evaluation.report.forest import Effect, Forest, verdict
 from pysimt_sac.evaluation.report.input import ReportRequest, ReportSystem, baseline_first, gather, name_runs
 from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.evaluation.report.provenance import find_provenance
-from pysimt_sac.evaluation.report.run_folder import FilterChain, RunFolder, RunLog
+from pysimt_sac.evaluation.report.run_folder import RunFolder, RunLog
 from pysimt_sac.evaluation.seeds import OverSeeds
 from tests.evaluation.report.reporting import NASTY, NASTY_NAME, QUICK, make_report, make_request, write
 
