@@ -22,6 +22,7 @@ def run(folder: Path, out: str) -> float:
     """Run to the end; return the seconds it took."""
     started = time.time()
     with start(folder, out) as process:
+        assert process.stderr is not None
         log = process.stderr.read()
     assert process.returncode == 0, log
     return time.time() - started
@@ -44,6 +45,7 @@ def main() -> None:
         length, total = run(folder, "whole"), len(done(folder / "whole"))
         for number in range(args.kills):
             process = start(folder, "killed")
+            assert process.stderr is not None
             next(process.stderr)  # the plan: before it there is nothing to kill
             while process.poll() is None and len(done(folder / "killed")) < number * total // args.kills:
                 time.sleep(0.02)

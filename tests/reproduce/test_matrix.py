@@ -1,5 +1,7 @@
 """Matrices: the ready ones can be run, and mistakes in others are named before anything is trained."""
 
+from pathlib import Path
+
 import pytest
 
 from pysimt_sac.cli import main_sac
@@ -10,8 +12,16 @@ from pysimt_sac.reproduce.matrix import choose_systems, find_matrix, read_matrix
 from pysimt_sac.reproduce.steps import plan_work
 from tests.reproduce.tiny import MATRIX, words
 
-ABLATIONS, EQUAL_TIME = (ready_folder() / f"{name}.toml" for name in ("ablations", "equal_time"))
-READY = [("en-de", None), ("en-fr", None), ("demo", None), ("en-de", ABLATIONS), ("en-de", EQUAL_TIME)]
+FOLDER = ready_folder()
+assert FOLDER is not None
+ABLATIONS, EQUAL_TIME = (FOLDER / f"{name}.toml" for name in ("ablations", "equal_time"))
+READY: list[tuple[str, Path | None]] = [
+    ("en-de", None),
+    ("en-fr", None),
+    ("demo", None),
+    ("en-de", ABLATIONS),
+    ("en-de", EQUAL_TIME),
+]
 
 
 @pytest.mark.parametrize(("pair", "given"), READY)
