@@ -6,7 +6,8 @@ TIMES ?= 20
 SEED := $(or $(SEED),$(shell date +%s))
 
 VERSIONS := 3.11 3.12 3.13 3.14
-QUICK := -n auto -m "not slow"
+PARALLEL := -n auto --dist worksteal
+QUICK := $(PARALLEL) -m "not slow"
 
 .PHONY: help demo demo-all reproduce-demo test stress test-pysimt test-versions test-oldest test-package coverage lint format docs \
   notebook site bench clean
@@ -44,11 +45,11 @@ reproduce-demo: $(READY)
 	$(BIN)/python -m pysimt_sac reproduce demo --out runs/reproduce-demo --seeds 2 $(ARGS)
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest $(PARALLEL)
 
 stress: $(READY)
 	@echo "the same draws again: make stress SEED=$(SEED)"
-	PYSIMT_SAC_STRESS=$(TIMES) PYSIMT_SAC_SEED=$(SEED) $(BIN)/python -m pytest -n auto tests/stress
+	PYSIMT_SAC_STRESS=$(TIMES) PYSIMT_SAC_SEED=$(SEED) $(BIN)/python -m pytest $(PARALLEL) tests/stress
 
 # pysimt itself, checked out at PYSIMT, is the oracle; it needs two packages that nothing else here needs.
 test-pysimt: $(READY)
@@ -76,7 +77,7 @@ test-package: $(READY)
 	$(BIN)/python tests/package.py $(ARGS)
 
 coverage: $(READY)
-	$(BIN)/coverage run -m pytest -n auto
+	$(BIN)/coverage run -m pytest $(PARALLEL)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --sort=cover --skip-covered | head -25
 	$(BIN)/coverage report --format=total

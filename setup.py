@@ -61,7 +61,7 @@ setup(
         "wandb": ["wandb>=0.20"],
         "dev": [
             "pytest>=8",
-            "pytest-xdist>=3",
+            "pytest-xdist>=3.2",
             "hypothesis>=6",
             "ruff>=0.6",
             "mypy>=1.11",

@@ -85,6 +85,11 @@ class Toy:
         return path
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the slow tests, so that no process is left alone with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture
 def toy(tmp_path: Path) -> Toy:
     """A toy of its own for a test."""
@@ -152,14 +157,17 @@ def make_toy(folder: Path) -> Toy:
         write_vocabulary(folder / f"vocab.{side}", keep_frequent(count_words(lines)))
     config = folder / "toy.conf"
     config.write_text(CONFIG.format(folder=folder))
-    texts = [folder / f"{name}.{side}" for name in ("train", "val", "test") for side in ("src", "trg")]
-    return Toy(folder, config, *texts, folder / "vocab.src", folder / "vocab.trg")
+    fields = {"": "train", "val_": "val", "test_": "test"}
+    files = {f"{field}{side}": folder / f"{name}.{side}" for field, name in fields.items() for side in ("src", "trg")}
+    return Toy(folder, config, src_vocab=folder / "vocab.src", trg_vocab=folder / "vocab.trg", **files)
 
 
 @pytest.fixture(scope="session")
 def generate() -> ModuleType:
     """docs/generate.py, which is not part of the package."""
     spec = importlib.util.spec_from_file_location("generate", Path(__file__).parents[1] / "docs/generate.py")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -69,7 +69,7 @@ class World:
         self.minutes, timeout = minutes, datetime.timedelta(minutes=minutes)
         try:
             found, self.rank, self.size = next(iter(rendezvous("env://", timeout=timeout)))
-            self.store = dist.PrefixStore("pysimt_sac", found)  # type: ignore[attr-defined]
+            self.store = dist.PrefixStore("pysimt_sac", found)
             # CPU tensors use gloo, GPU tensors nccl, so that counting never waits for a GPU.
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
             dist.init_process_group(backend, store=found, rank=self.rank, world_size=self.size, timeout=timeout)

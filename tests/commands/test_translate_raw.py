@@ -13,7 +13,7 @@ import torch
 from pysimt_sac.cli import main_sac
 from pysimt_sac.core.files import read_lines
 from pysimt_sac.core.filters import FilterChain
-from pysimt_sac.core.metrics import METRICS
+from pysimt_sac.core.registry import METRICS
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
 from pysimt_sac.text.plain_text import tokenise_lines
 from pysimt_sac.text.preparation import SidePreparation

@@ -20,12 +20,9 @@ def tagged(language):
     return [*lines, "Kurz." if language == "de" else "This is by far too much to be the same."]
 
 
-def test_set(name, language, sentences):
+def reference_set(name, language, sentences):
     segments = [f'<seg id="{number}"> {text} </seg>' for number, text in enumerate(sentences, start=1)]
     return ['<?xml version="1.0" encoding="UTF-8"?>', "<mteval>", f'<refset setid="{name}">', *segments, "</mteval>"]
-
-
-test_set.__test__ = False
 
 
 @pytest.fixture
@@ -37,7 +34,7 @@ def archive(tmp_path):
         files = {f"train.tags.de-en.{language}": tagged(language)}
         for name in ("TED.tst2010", "TED.dev2010", "TEDX.dev2012"):
             sentences = [f"Satz von {name[-7:]}.", f"R&amp;D, it’s {language}"]
-            files[f"IWSLT14.{name}.de-en.{language}.xml"] = test_set(name, language, sentences)
+            files[f"IWSLT14.{name}.de-en.{language}.xml"] = reference_set(name, language, sentences)
         for name, lines in files.items():
             (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return folder

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 PORT_LENGTH = 8  # of the message to each process
-stores = []
+stores: list[dist.TCPStore] = []
 
 
 def environment(rank: int, size: int, port: int) -> dict[str, str]:
@@ -42,15 +42,15 @@ def start(size: int, action, folder: Path) -> list[int]:
         if child := os.fork():
             children.append(child)
             continue
-        status = 99
+        status: Any = 99
         try:
             os.environ.update(environment(rank, size, int(os.read(ports, PORT_LENGTH))))
             for number, name in ((1, "out"), (2, "err")):
                 os.dup2(os.open(folder / f"{rank}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
             sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
             status = action(rank)
-        except SystemExit as end:
-            status = end.code
+        except SystemExit as stop:
+            status = stop.code
         except BaseException:
             traceback.print_exc()
         finally:

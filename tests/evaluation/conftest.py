@@ -39,4 +39,8 @@ def references() -> tuple[str, ...]:
 @pytest.fixture
 def output(references: tuple[str, ...]) -> Callable[[int, float], tuple[str, ...]]:
     """An output by seed and noise."""
-    return lambda seed, noise=0.2: damage(references, seed, noise)
+
+    def output_of(seed: int, noise: float = 0.2) -> tuple[str, ...]:
+        return damage(references, seed, noise)
+
+    return output_of

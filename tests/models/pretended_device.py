@@ -19,7 +19,7 @@ aten = torch.ops.aten
 WAITS = (aten._local_scalar_dense.default, aten.nonzero.default, aten.masked_select.default, aten.equal.default)
 COPIES = (aten._to_copy.default, aten.copy_.default)
 PACKED = (aten._pack_padded_sequence.default, aten._pad_packed_sequence.default)  # their lengths are in host memory
-waits = Counter()  # how often each function of ours has let the host wait
+waits: Counter[str] = Counter()  # how often each function of ours has let the host wait
 
 
 class Elsewhere(torch.Tensor):

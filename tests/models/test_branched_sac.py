@@ -14,7 +14,13 @@ from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import make_setup
 
 AMOUNT, ALPHA = 24, 0.1
-OPTIONS = {"alpha": ALPHA, "rollout_max_len": 8, "buffer_size": 1, "critic_every": 1, "known_reward": True}
+OPTIONS: dict[str, object] = {
+    "alpha": ALPHA,
+    "rollout_max_len": 8,
+    "buffer_size": 1,
+    "critic_every": 1,
+    "known_reward": True,
+}
 OPTIONS |= {"branch_states": 1, "branch_path": "sample", "lambda_return": 1.0, "lambda_rl": 1.0}
 OPTIONS |= {"branch_min_probability": 0.15}  # so that some states leave no choice
 

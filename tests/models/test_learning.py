@@ -37,19 +37,18 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_late_reward_is_found(kind, seed):
+def test_the_late_reward_is_found(kind):
     model_type, updates, options = KINDS[kind]
-    assert task.share(task.learn(model_type, seed, 0, **options), "bad") == 1
-    assert task.share(task.learn(model_type, seed, updates, **options), "good") == 1
+    assert task.share(task.learn(model_type, 1, 0, **options), "bad") == 1
+    assert task.share(task.learn(model_type, 1, updates, **options), "good") == 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "," not in kind])
-def test_a_wait_k_policy_finds_it_with_every_algorithm(kind):
+def test_a_wait_k_policy_of_another_seed_finds_it_with_every_algorithm(kind):
     model_type, updates, options = KINDS[kind]
-    assert task.share(task.learn(model_type, 1, 0, **options, **task.WAIT), "bad") == 1
-    assert task.share(task.learn(model_type, 1, updates, **options, **task.WAIT), "good") == 1
+    assert task.share(task.learn(model_type, 2, 0, **options, **task.WAIT), "bad") == 1
+    assert task.share(task.learn(model_type, 2, updates, **options, **task.WAIT), "good") == 1
 
 
 @pytest.mark.parametrize("kind", ["ac", "erac", "sac", "sac, known reward"])

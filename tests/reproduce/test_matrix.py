@@ -10,7 +10,9 @@ from pysimt_sac.reproduce.matrix import choose_systems, find_matrix, read_matrix
 from pysimt_sac.reproduce.steps import plan_work
 from tests.reproduce.tiny import MATRIX, words
 
-SHIPPED = sorted(ready_folder().rglob("*.toml"))
+FOLDER = ready_folder()
+assert FOLDER is not None
+SHIPPED = sorted(FOLDER.rglob("*.toml"))
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

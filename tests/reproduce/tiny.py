@@ -98,4 +98,5 @@ def kill(process: subprocess.Popen, with_children: bool) -> None:
     for pid in victims:
         os.kill(pid, signal.SIGKILL)
     process.wait()
+    assert process.stderr is not None
     process.stderr.close()

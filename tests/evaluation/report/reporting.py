@@ -32,7 +32,7 @@ def make_request(folder: Path, sentences: int, systems: list[str]) -> ReportRequ
             sources[-1] = f"the bank {sources[-1]}"
             references[-1] = f"das ufer {references[-1]}"
     sources[2] = references[2] = NASTY
-    outputs = {}
+    outputs: dict[tuple[str, str], tuple[Path, ...]] = {}
     for number, name in enumerate(systems):
         noise = 0.4 / (number + 1)
         lines = [

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from pysimt_sac.core.errors import UserError
+from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.comparison import AgainstBaseline, Interval, MetricComparison, SystemScore
 from pysimt_sac.evaluation.metrics import BleuMetric
 from pysimt_sac.evaluation.report.charts import Effect, Forest
@@ -15,7 +16,7 @@ from pysimt_sac.evaluation.report.curves import curve_figures
 from pysimt_sac.evaluation.report.data import analyse, verdict
 from pysimt_sac.evaluation.report.input import ReportRequest, baseline_first, gather
 from pysimt_sac.evaluation.report.page import render_page
-from pysimt_sac.evaluation.report.runs import FilterChain, ReportSystem, RunFolder, RunLog, find_provenance, name_runs
+from pysimt_sac.evaluation.report.runs import ReportSystem, RunFolder, RunLog, find_provenance, name_runs
 from pysimt_sac.evaluation.significance import OverSeeds
 from tests.evaluation.report.reporting import NASTY, NASTY_NAME, QUICK, make_report, make_request, write
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pysimt_sac.cli import main
-from pysimt_sac.core.metrics import METRICS
+from pysimt_sac.core.registry import METRICS
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
 
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from pysimt_sac.core.metrics import METRICS
+from pysimt_sac.core.registry import METRICS
 from tests.hosts.pysimt.hosts import (
     COMMAND,
     NEEDS_PYSIMT,
