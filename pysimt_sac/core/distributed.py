@@ -118,7 +118,7 @@ class World:
         """
         if self.size == 1:
             return
-        parameters = list(parameters)
+        parameters = [parameter for parameter in parameters if parameter.requires_grad]
         if not self.all_reduce_max(any(parameter.grad is not None for parameter in parameters)):
             return
         gradients = [torch.zeros_like(part) if part.grad is None else part.grad for part in parameters]

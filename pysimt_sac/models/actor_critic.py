@@ -23,7 +23,7 @@ from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, TargetNetwork, critic_metrics
-from pysimt_sac.rl.gate import GateOptions, gate_lines
+from pysimt_sac.rl.gate import GateOptions, check_critics, gate_lines
 from pysimt_sac.rl.policy import PolicyAtSteps, known_rewards, policy_at_steps
 from pysimt_sac.rl.replay import Experience
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
@@ -81,7 +81,7 @@ class ActorCritic(Algorithm):
 
     def before_actor_learns(self) -> list[str]:
         """Test the critic before the actor learns from it."""
-        return gate_lines(self.setup, self.critic.critics, alpha=0.0)
+        return gate_lines(self.setup, self.collector.rewarder, self.critic.critics, alpha=0.0)
 
 
 @algorithm("ERACNMT")
@@ -115,7 +115,7 @@ class ERAC(Algorithm):
 
     def before_actor_learns(self) -> list[str]:
         """Test the critic before the actor learns from it."""
-        return gate_lines(self.setup, self.critic.critics, self.options.alpha)
+        return gate_lines(self.setup, self.collector.rewarder, self.critic.critics, self.options.alpha)
 
 
 class SingleCritic:
@@ -124,6 +124,7 @@ class SingleCritic:
     def __init__(self, setup: Setup, collector: Collector, alpha: float, beta1: float) -> None:
         self.collector, self.alpha, self.actor = collector, alpha, setup.actor
         self.options = setup.read(CriticOptions)
+        check_critics(setup, self.options)
         self.critics = CriticEnsemble.build(setup, self.options, n_critics=1, beta1=beta1)
 
     @torch.no_grad()

@@ -25,7 +25,7 @@ from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.branching import BranchOptions, branch_metrics, collect_branched, known_part, policy_at_choices
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, critic_metrics
+from pysimt_sac.rl.critic import BaseCriticOptions, CriticEnsemble, critic_metrics
 from pysimt_sac.rl.estimators import FutureWeight
 from pysimt_sac.rl.policy import PolicyAtSteps
 from pysimt_sac.rl.replay import Experience, ReplayBuffer
@@ -48,7 +48,7 @@ class BranchedSACOptions:
 class BranchedSAC(Algorithm):
     """Branched rollouts for Q where there are some, critics elsewhere."""
 
-    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, CriticOptions, BranchOptions, BranchedSACOptions)
+    option_classes = (*RL_OPTIONS, *REWARD_OPTIONS, BaseCriticOptions, BranchOptions, BranchedSACOptions)
     beside_actor = "critics"
     defaults = {  # noqa: RUF012 - never changed
         "actor_warmup": 50,
@@ -62,7 +62,7 @@ class BranchedSAC(Algorithm):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.options, self.critic_options = setup.read(BranchedSACOptions), setup.read(CriticOptions)
+        self.options, self.critic_options = setup.read(BranchedSACOptions), setup.read(BaseCriticOptions)
         self.branch_options = setup.read(BranchOptions)
         if self.critic_options.gamma < 1:
             raise UserError("the returns of branches are not discounted", f"{setup.where} gamma", "set gamma: 1.0")

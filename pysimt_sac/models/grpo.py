@@ -22,7 +22,7 @@ from pysimt_sac.rl.setup import RL_OPTIONS, Setup
 class GRPOOptions:
     """The `[model]` keys specific to GRPO."""
 
-    n_samples: int = option(8, "hypotheses sampled of each source", minimum=1)
+    n_samples: int = option(8, "hypotheses sampled of each source", minimum=2)
     scale_advantages: bool = option(True, "divide the advantages by the standard deviation of their group")
 
 

@@ -8,6 +8,7 @@ reward.
 from typing import ClassVar
 
 from pysimt_sac.core.batch import Batch
+from pysimt_sac.core.policy import entropy
 from pysimt_sac.rewards import REWARD_OPTIONS
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
@@ -38,4 +39,5 @@ class OwnPrefixes(Algorithm):
             nll = actor.nll(encoded, batch[actor.target])
         prefixes = losses.reference_loss(log_p_NV, reference_N, aligned_N)
         self.metrics |= {"aligned": aligned_N.float().mean(), "mle_loss": nll.detach()}
+        self.metrics["entropy"] = entropy(log_p_NV.detach()).mean()
         return ActorLoss({"rl": common.lambda_rl * prefixes, "mle": common.lambda_mle * nll}, len(steps))

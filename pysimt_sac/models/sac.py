@@ -22,7 +22,7 @@ from pysimt_sac.rl.algorithm import ActorLoss, Algorithm, algorithm
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions, critic_metrics
 from pysimt_sac.rl.estimators import Temperature
-from pysimt_sac.rl.gate import GateOptions, gate_lines
+from pysimt_sac.rl.gate import GateOptions, check_critics, gate_lines
 from pysimt_sac.rl.policy import known_rewards, policy_at_steps
 from pysimt_sac.rl.replay import ReplayBuffer
 from pysimt_sac.rl.setup import RL_OPTIONS, Setup
@@ -60,13 +60,14 @@ class SAC(Algorithm):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         options, self.options = setup.read(SACOptions), setup.read(CriticOptions)
+        check_critics(setup, self.options)
         self.collector: Collector = Collector(setup)
         self.replay: ReplayBuffer = ReplayBuffer(options.buffer_size, setup.seed)
         self.critics = CriticEnsemble.build(setup, self.options, n_critics=2)
         self.temperature = Temperature(options.alpha, self.actor.device)
         self.updates_without_actor = self.options.critic_pretrain_updates
-        learned = {"critics": self.critics, "temperature": self.temperature}
-        self.parts = {"collector": self.collector, "replay": self.replay, **learned}
+        self.parts = {"collector": self.collector, "replay": self.replay}
+        self.parts |= {"critics": self.critics, "temperature": self.temperature}
 
     def update(self, batch: Batch, step: int) -> ActorLoss:
         """Store a rollout; on replayed experience, update critics and temperature, and return the actor loss."""
@@ -79,8 +80,7 @@ class SAC(Algorithm):
 
         # The policy at the visited states, without dropout, and the known part of Q
         with torch.no_grad(), actor.training_mode(dropout=False):
-            encoded = actor.encode(experience.batch)
-            policy = policy_at_steps(actor, encoded, experience, *options.support)
+            policy = policy_at_steps(actor, actor.encode(experience.batch), experience, *options.support)
         steps, support = experience.steps, policy.support
         known_N, known_NA = known_rewards(self.collector, actor, experience, policy, options.known_reward)
 
@@ -117,4 +117,4 @@ class SAC(Algorithm):
 
     def before_actor_learns(self) -> list[str]:
         """Test the critics before the actor learns from them."""
-        return gate_lines(self.setup, self.critics, float(self.temperature.alpha))
+        return gate_lines(self.setup, self.collector.rewarder, self.critics, float(self.temperature.alpha))

@@ -44,6 +44,8 @@ class Vine(Algorithm):
         self.rarity = RarityBonus.build(setup)
         if self.rarity:
             self.parts["rarity"] = self.rarity
+        elif setup.read(PermuteOptions).permute_bonus:
+            raise UserError("has nothing to permute", f"{setup.where} permute_bonus", "set rarity_weight as well")
 
     def update(self, batch: Batch, step: int) -> ActorLoss:
         """Roll out and branch the path, and return the all-action policy-gradient loss of the branches."""

@@ -20,7 +20,7 @@ HARMLESS = (
     *("eval_batch_size", "checkpoint_freq", "n_checkpoints", "save_optim_state"),
 )
 # Increase it with every code change that affects the outcome of training: earlier runs are then not reused.
-REVISION = 3
+REVISION = 4
 PARTIAL_BATCHES = 30  # of an epoch: batches have sentences of equal length, so one of each length may not be full
 
 

@@ -59,7 +59,10 @@ class Rewarder:
 
     def __call__(self, translations: Translations) -> Rewards:
         """Compute the rewards of a batch."""
-        potentials = {name: self.potentials_of(name, translations) for name in self.parts}
+        counted = {unit: unit.count(translations) for unit in {*map(self.unit_of, self.parts)}}
+        potentials = {
+            name: counted[self.unit_of(name)].potentials(part, f"reward {name!r}") for name, part in self.parts.items()
+        }
         mixed_TB = np.asarray(sum(self.weights[name] * potentials[name] for name in potentials))
         scale_B = self.scales(translations)
         return Rewards(mixed_TB, scale_B, {name: values[-1] for name, values in potentials.items()})
@@ -92,7 +95,7 @@ class Rewarder:
         for name, weight in self.weights.items():
             part = self.parts[name]
             if isinstance(part, IncrementalReward):
-                texts = (self.unit.whole(side) for side in (translations.references, translations.hypotheses))
+                texts = (self.unit_of(name).whole(side) for side in (translations.references, translations.hypotheses))
                 scores_B += weight * part.final(*texts)
             else:
                 scores_B += weight * self.potentials_of(name, translations)[-1]

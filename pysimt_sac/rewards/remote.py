@@ -113,11 +113,7 @@ class Command:
             raise UserError("wrote more lines than it was asked for", self.words, "write one number per line of JSON")
         assert process.stdin is not None
         text = "".join(json.dumps(example._asdict(), ensure_ascii=False) + "\n" for example in examples)
-        try:
-            process.stdin.write(f"{text}\n")
-            process.stdin.flush()
-        except OSError as error:
-            raise WorkerDiedError from error
+        threading.Thread(target=send, args=(process.stdin, f"{text}\n"), daemon=True).start()
         lines: list[str] = []
         while len(lines) < len(examples):
             try:
@@ -150,6 +146,13 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
     with contextlib.suppress(OSError):
         process.stdin.close()  # type: ignore[union-attr]
+
+
+def send(stream: IO[str], text: str) -> None:
+    """Write to a worker, which may not be reading; that it has died is seen where its answers are read."""
+    with contextlib.suppress(OSError, ValueError):
+        stream.write(text)
+        stream.flush()
 
 
 def pass_on(stream: IO[str], answers: "queue.SimpleQueue[str | None]") -> None:

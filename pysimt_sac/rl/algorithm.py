@@ -21,7 +21,10 @@ OF_RANKS = ("collector", "replay", "rarity")  # parts that each process has for 
 
 
 class ActorLoss(NamedTuple):
-    """The weighted terms of the actor loss, each a mean over `n_items` steps; without any, the actor does not learn."""
+    """The weighted terms of the actor loss, each a mean; without any, the actor does not learn.
+
+    n_items: the steps or words that weigh this process's means beside those of the others.
+    """
 
     terms: dict[str, Tensor]
     n_items: int

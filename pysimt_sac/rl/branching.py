@@ -57,7 +57,8 @@ def collect_branched(
         collector.learn(actor, batch, encoded)
         stepper = actor.stepper(encoded)
         limits_B = step_limits(batch.lengths[actor.target], collector.max_len)
-        trace = Trace(options.branch_words, int(limits_B.max()), batch.size, actor.device)
+        n_words = min(options.branch_words, len(actor.tokens))
+        trace = Trace(n_words, int(limits_B.max()), batch.size, actor.device)
         path = roll_out(stepper, limits_B, generator if options.branch_path == "sample" else None, trace=trace)
         times_M, sentences_M = branch_points(trace, options.branch_states, options.branch_min_probability, generator)
         tokens_MK = trace.tokens_TBK[times_M, sentences_M]

@@ -24,9 +24,10 @@ class Collector:
     have the same length.
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, rewarder: Rewarder | None = None) -> None:
+        """rewarder: shared with another collector; a new one by default."""
         common = setup.read(RLOptions)
-        self.rewarder = Rewarder(setup.read, setup.filters, setup.where)
+        self.rewarder = rewarder or Rewarder(setup.read, setup.filters, setup.where)
         self.max_len, self.permute = common.rollout_max_len, common.permute_rewards
         if self.permute and self.rewarder.learners:  # it would learn from the true sentences
             hint = "use a reward that does not learn"

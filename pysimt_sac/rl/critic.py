@@ -120,7 +120,7 @@ def polyak_update(target: Sequence[Tensor], online: Sequence[Tensor], tau: float
 
 
 @dataclasses.dataclass(frozen=True)
-class CriticOptions:
+class BaseCriticOptions:
     """The `[model]` keys shared by all models with critics; `gclip` and `l2_reg` of `[train]` hold for critics, too."""
 
     gamma: float = option(1.0, "discount factor", minimum=0, maximum=1)
@@ -133,16 +133,22 @@ class CriticOptions:
     known_reward: bool = option(
         False, "Q(s,a) = r(s,a) + f(s,a): compute the reward of every word, and let the critics learn the future f only"
     )
+    tau: float = option(0.005, "Polyak averaging of the target networks", above=0, maximum=1)
+    critic_lr: float = option(0.0003, "the critics' learning rate in joint training", above=0)
+    critic_pretrain_updates: int = option(0, "updates in which the critics learn alone, before the actor", minimum=0)
+    critic_pretrain_lr: float = option(0.001, "the critics' learning rate while they learn alone", above=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class CriticOptions(BaseCriticOptions):
+    """Those, and the keys of expectations over words; branched SAC has its own."""
+
     support_size: int = option(
         32, "sum over this many likeliest words and the taken one; 0: over the whole vocabulary", minimum=0
     )
     support_min_probability: float = option(
         0.01, "leave out words of the support less likely than this: their Q is untrained", minimum=0, below=1
     )
-    tau: float = option(0.005, "Polyak averaging of the target networks", above=0, maximum=1)
-    critic_lr: float = option(0.0003, "the critics' learning rate in joint training", above=0)
-    critic_pretrain_updates: int = option(0, "updates in which the critics learn alone, before the actor", minimum=0)
-    critic_pretrain_lr: float = option(0.001, "the critics' learning rate while they learn alone", above=0)
 
     @property
     def support(self) -> tuple[int, float]:
@@ -156,7 +162,7 @@ class CriticEnsemble:
     def __init__(
         self,
         shape: ModelOptions,
-        options: CriticOptions,
+        options: BaseCriticOptions,
         n_vocab: int,
         n_critics: int,
         device: torch.device,
@@ -168,11 +174,13 @@ class CriticEnsemble:
         self.options, self.gclip = options, gclip
         self.critics = [Critic(shape, n_vocab).to(device) for _ in range(n_critics)]
         self.targets = [TargetNetwork(critic) for critic in self.critics]
-        parameters = [parameter for critic in self.critics for parameter in critic.parameters()]
-        self.optimizer = torch.optim.Adam(parameters, betas=(beta1, 0.999), weight_decay=weight_decay, fused=True)
+        named = [pair for critic in self.critics for pair in critic.named_parameters()]
+        weights, biases = ([part for name, part in named if ("bias" in name) == wanted] for wanted in (False, True))
+        groups = [{"params": weights, "weight_decay": weight_decay}, {"params": biases}]
+        self.optimizer = torch.optim.Adam(groups, betas=(beta1, 0.999), fused=True)
 
     @classmethod
-    def build(cls, setup: Setup, options: CriticOptions, n_critics: int, beta1: float = 0.9) -> "CriticEnsemble":
+    def build(cls, setup: Setup, options: BaseCriticOptions, n_critics: int, beta1: float = 0.9) -> "CriticEnsemble":
         """Build critics of the actor's shape that start from its weights."""
         actor, train = setup.actor, setup.train
         shape, precision = setup.read(ModelOptions), setup.read(RecipeOptions).precision
@@ -186,7 +194,7 @@ class CriticEnsemble:
 
     def readouts(self, experience: Experience, target: bool = False) -> list[Tensor]:
         """Return the output layer's input (N, E) in each critic, or in each target network."""
-        lengths_B = experience.reference_RB.ne(PAD).sum(0).cpu()
+        lengths_B = experience.batch.lengths[experience.sides[1]]
         networks = self.networks(target)
         inputs = experience.reference_RB, lengths_B, experience.tokens_TB, experience.steps
         return [network(*inputs) for network in networks]
@@ -250,7 +258,7 @@ def critic_metrics(q_IN: Tensor, target_N: Tensor, returns_N: Tensor, log_pi_NA:
     return {
         "q": q_N.mean(),
         "q_target": target_N.mean(),
-        "return": returns_N.mean(),
+        "return_to_go": returns_N.mean(),
         "max_q": q_N.abs().amax(),
         "max_return": returns_N.abs().amax(),
         "td_error": (q_N - target_N).abs().mean(),

@@ -11,14 +11,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.options import option
 from pysimt_sac.core.policy import entropy
 from pysimt_sac.core.vocabulary import EOS
+from pysimt_sac.rewards import Rewarder
 from pysimt_sac.rl import losses
 from pysimt_sac.rl.branching import BranchOptions, collect_branched, known_part, policy_at_choices
 from pysimt_sac.rl.collector import Collector
-from pysimt_sac.rl.critic import CriticEnsemble
-from pysimt_sac.rl.setup import Setup
+from pysimt_sac.rl.critic import CriticEnsemble, CriticOptions
+from pysimt_sac.rl.setup import RLOptions, Setup
 
 EXPLAINED = 0.3  # minimum explained variance
 SAMPLED = BranchOptions(branch_path="sample")
@@ -79,7 +81,7 @@ def examine(setup: Setup, collector: Collector, critics: CriticEnsemble, alpha: 
     """
     options, returned, explained, words = critics.options, [], [], []
     for batch in setup.actor.validation_batches(n_sentences):
-        experience = collect_branched(setup.actor, batch, collector, SAMPLED, 0, known_rewards=True)
+        experience = collect_branched(setup.actor, batch, collector, SAMPLED, 0, known_rewards=True, alpha=alpha)
         steps, branches, policy = experience.steps, experience.branches, policy_at_choices(experience)
         assert branches is not None
         assert experience.choices is not None
@@ -108,9 +110,23 @@ def examine(setup: Setup, collector: Collector, critics: CriticEnsemble, alpha: 
     return GateReport(float(variance), ranking(torch.ones_like(may_end_M)), ranking(may_end_M))
 
 
-def gate_lines(setup: Setup, critics: CriticEnsemble, alpha: float) -> list[str]:
-    """Run the gate, unless it is switched off; return lines to log."""
+def check_critics(setup: Setup, options: CriticOptions) -> None:
+    """Refuse before training what would fail after the critics have learned alone."""
+    if options.known_reward and not options.support_size:
+        hint = "set support_size to a few words, e.g. support_size: 4"
+        raise UserError("is not computed for the whole vocabulary", f"{setup.where} known_reward", hint)
+    if options.known_reward and setup.read(RLOptions).permute_rewards:  # rewards of other words are not permuted
+        hint = "set one of them to False; BranchedSACNMT has both"
+        raise UserError("cannot be combined with permute_rewards here", f"{setup.where} known_reward", hint)
+    if setup.read(GateOptions).gate_sentences:
+        next(setup.actor.validation_batches(1), None)  # a missing validation set is reported now
+
+
+def gate_lines(setup: Setup, rewarder: Rewarder, critics: CriticEnsemble, alpha: float) -> list[str]:
+    """Run the gate, unless it is switched off; return lines to log. rewarder: the run's, which must not learn here."""
     n_sentences = setup.read(GateOptions).gate_sentences
     if not n_sentences:
         return []
-    return examine(setup, Collector(setup), critics, alpha, n_sentences).lines()
+    return examine(
+        setup, Collector(setup, None if rewarder.learners else rewarder), critics, alpha, n_sentences
+    ).lines()

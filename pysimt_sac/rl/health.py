@@ -24,7 +24,8 @@ class HealthMonitor:
 
     def check(self, metrics: dict[str, float]) -> list[str]:
         """Record a report; return new warnings."""
-        self.recent = {name: [*self.recent.get(name, []), value][-RECENT:] for name, value in metrics.items()}
+        # Critics need not learn in every update: what a report lacks keeps its history.
+        self.recent |= {name: [*self.recent.get(name, []), value][-RECENT:] for name, value in metrics.items()}
         means = {
             name: sum(values) / len(values) for name, values in self.recent.items() if len(values) >= LEAST_REPORTS
         }
@@ -57,7 +58,7 @@ class HealthMonitor:
                 f"Q diverges: {largest:.3g} where the largest realised return is {possible:.3g}; "
                 "lower critic_lr; with bootstrapped targets lower tau as well"
             )
-        predicted, realised = means.get("q", 0.0), means.get("return", 0.0)
+        predicted, realised = means.get("q", 0.0), means.get("return_to_go", 0.0)
         if "gradient_rl" in means and predicted - realised > LARGEST_GAP * max(abs(realised), 1.0):
             found["gap"] = (
                 f"predicted return {predicted:.3g}, realised return {realised:.3g}; "

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from pysimt_sac.core.actor import Actor, Encoded
-from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.policy import Support
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import PAD
@@ -40,16 +39,11 @@ def known_rewards(
     if not known:
         zeros_N = torch.zeros(len(steps), device=experience.tokens_TB.device)
         return zeros_N, zeros_N.unsqueeze(1)
-    if support is None:
-        hint = "set support_size to a few words, e.g. support_size: 4"
-        raise UserError("is not computed for the whole vocabulary", "[model] known_reward", hint)
-    if collector.permute:  # the rewards of other words are not permuted; the control would learn from them
-        hint = "set one of them to False; BranchedSACNMT has both"
-        raise UserError("cannot be combined with permute_rewards here", "[model] known_reward", hint)
+    assert support is not None  # see `rl.gate.check_critics`
     tokens_NK = support.tokens_NK.masked_fill(~support.valid_NK, PAD)
     candidates = tokens_NK.new_zeros(steps.shape[0] * steps.shape[1], tokens_NK.size(1))
     candidates_TBK = candidates.index_copy(0, steps.positions_N, tokens_NK).unflatten(0, steps.shape)
-    limits_B = step_limits(experience.reference_RB.ne(PAD).sum(0).cpu(), collector.max_len)
+    limits_B = step_limits(experience.batch.lengths[experience.sides[1]], collector.max_len)
     source = SourceTexts(experience.source_SB, actor.source_tokens)
     inputs = experience.tokens_TB, experience.reference_RB, candidates_TBK, limits_B, source
     return steps.flatten(experience.rewards_TB), steps.flatten(collector.next_rewards(actor, *inputs))

@@ -130,7 +130,7 @@ class Experience:
         """The real steps of the rollouts."""
         return Steps.of(self.lengths_B.cpu(), self.tokens_TB.device)
 
-    @property
+    @cached_property
     def batch(self) -> Batch:
         """The sentence pairs as a batch."""
         source, target = self.sides

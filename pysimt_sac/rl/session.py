@@ -20,6 +20,7 @@ from pysimt_sac.rl import losses
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.critic import TargetNetwork
 from pysimt_sac.rl.health import HealthMonitor
+from pysimt_sac.rl.rollout import repeat_encoded
 from pysimt_sac.rl.setup import ActorOptions, RLOptions, Setup
 
 NO_ACTOR = (
@@ -32,7 +33,7 @@ WITHOUT_ACTOR = {
     "critic_loss": "critic loss",
     "explained_variance": "expl. var.",
     "q": "Q",
-    "return": "return",
+    "return_to_go": "return",
     "length_ratio": "length ratio",
     "entropy": "entropy",
 }
@@ -89,10 +90,11 @@ class Session:
         self.warmup = setup.read(ActorOptions).actor_warmup
         common = setup.read(RLOptions)
         self.health_freq, self.kl_weight = common.health_freq or train.disp_freq, common.kl_weight
-        self.pretrained = TargetNetwork(actor.networks) if self.kl_weight else None
+        self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
+        samples = self.algorithm.collector is not None
+        self.pretrained = TargetNetwork(actor.networks) if samples and self.kl_weight else None
         if self.pretrained:
             self.pretrained_actor = actor.with_networks(self.pretrained.network)
-        self.algorithm, self.monitor = algorithm(setup), HealthMonitor()
         self.stage, self.actor_learns = "", False
         self.reported: dict[str, float] = {}  # metrics not yet shown on the console
         self.first_update = 0  # of the actor; before it, the actor does not learn
@@ -106,7 +108,7 @@ class Session:
         loss = self.algorithm.update(batch, update)
         self.actor_learns = bool(loss.terms)
         if self.pretrained and loss.terms:
-            loss.terms["kl"] = self.kl_weight * self.divergence()
+            loss.terms["kl"] = self.kl_weight * self.divergence(batch)
         if self.algorithm.collector and update % self.health_freq == 0:
             norms = {f"gradient_{name}": self.gradient_norm(term) for name, term in loss.terms.items()}
             self.report({**self.algorithm.report(update), **norms, **self.word_scores(batch)}, update)
@@ -115,16 +117,19 @@ class Session:
         self.first_update = self.first_update or update
         return {"loss": sum(loss.terms.values()) * loss.n_items, "n_items": loss.n_items}
 
-    def divergence(self) -> Tensor:
+    def divergence(self, batch: Batch) -> Tensor:
         """Return the KL divergence from the pre-trained actor at the states that were sampled last, with dropout."""
         assert self.algorithm.collector is not None
         assert self.algorithm.collector.last is not None
         experience = self.algorithm.collector.last
         states = experience.tokens_TB, experience.steps.positions_N, None
+        n_samples = experience.tokens_TB.size(1) // batch.size
         with self.actor.training_mode(self.algorithm.common.gradient_dropout):
-            log_pi_NV = self.actor.policy_on(self.actor.encode(experience.batch), *states)
+            encoded = repeat_encoded(self.actor.encode(batch), n_samples)
+            log_pi_NV = self.actor.policy_on(encoded, *states)
         with torch.no_grad():
-            pretrained_NV = self.pretrained_actor.policy_on(self.pretrained_actor.encode(experience.batch), *states)
+            encoded = repeat_encoded(self.pretrained_actor.encode(batch), n_samples)
+            pretrained_NV = self.pretrained_actor.policy_on(encoded, *states)
         divergence = losses.kl_divergence(log_pi_NV, pretrained_NV)
         self.algorithm.metrics["kl"] = divergence.detach()
         return divergence

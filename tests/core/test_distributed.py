@@ -27,6 +27,7 @@ def test_all_sentences_are_somebodys():
 def test_gradients_are_averaged_by_what_they_are_means_over(tmp_path):
     def average():
         weights = [torch.zeros(shape, requires_grad=True) for shape in ((2, 3), (), (4,), (3, 2))]
+        weights.append(torch.zeros(5))  # frozen
         world.average_gradients(weights, weight=1.0)
         nowhere = [weight.grad for weight in weights]  # no process has one: the optimiser skips these weights
         weights[0].grad = torch.arange(6.0).view(3, 2).t() + 4 * world.rank  # its columns are neighbours in memory
@@ -36,8 +37,9 @@ def test_gradients_are_averaged_by_what_they_are_means_over(tmp_path):
         world.average_gradients(weights, weight=1.0 + 2 * world.rank)
         return nowhere, [weight.grad for weight in weights]
 
-    for nowhere, (first, second, none, last) in call(2, tmp_path / "out", average):
-        assert nowhere == [None] * 4
+    for nowhere, (first, second, none, last, frozen) in call(2, tmp_path / "out", average):
+        assert nowhere == [None] * 5
+        assert frozen is None
         assert first.tolist() == [[3, 5, 7], [4, 6, 8]]
         assert (float(second), none.tolist(), last.tolist()) == (2.0, [0] * 4, [[0.75, 0.75]] * 3)
 

@@ -12,6 +12,7 @@ from pysimt_sac.core.options import defaults, option, read_section
 from pysimt_sac.core.registry import REWARDS
 from pysimt_sac.rewards import REWARD_OPTIONS, RewardOptions, Translations, by_step, permute, reward
 from pysimt_sac.rewards.base import parse_mixture
+from pysimt_sac.rewards.incremental import ShapingOptions
 from tests.rewards.random_texts import random_translations
 from tests.rewards.rewarders import make_rewarder, rewards_of
 
@@ -38,6 +39,19 @@ def test_a_mixture_is_the_weighted_sum_and_keeps_its_parts_apart():
     np.testing.assert_allclose(mixed.potentials_TB, 0.7 * bleu.potentials_TB + 0.3 * chrf.potentials_TB, atol=1e-12)
     assert list(mixed.parts) == ["bleu", "chrf"]
     assert mixed.parts["chrf"].tolist() == chrf.potentials_TB[-1].tolist()
+
+
+def test_a_reward_that_counts_words_does_so_for_whole_hypotheses_too():
+    class WordGleu(REWARDS.get("gleu", "")):
+        counts_words = True
+
+    translations = Translations([["a@@", "b", "c"]], [["a@@", "b", "d"]], [True])
+    rewarder = make_rewarder(reward="gleu", reward_unit="word", eval_filters="de-bpe")
+    expected = rewarder(translations).parts["gleu"].tolist()
+    rewarder = make_rewarder(reward="gleu", reward_unit="piece", eval_filters="de-bpe")
+    rewarder.parts["gleu"] = WordGleu(ShapingOptions())
+    assert rewarder(translations).parts["gleu"].tolist() == expected
+    assert rewarder.scores(translations)[0].tolist() == expected
 
 
 def test_scales():

@@ -89,6 +89,12 @@ def test_failures_are_one_line_that_says_what_happened(code, message, tmp_path):
     stop(made)
 
 
+def test_a_worker_that_does_not_read_is_not_waited_for(tmp_path):
+    made = worker(tmp_path, "import time\ntime.sleep(100)", remote_timeout=0.5, remote_batch=1000)
+    with pytest.raises(UserError, match="wrote 0 of 1000 numbers, and then nothing"):
+        made.scores([Example(f"s{number}", "a " * 100, "c d") for number in range(1000)])  # more than a pipe holds
+
+
 def test_too_many_numbers_are_noticed_with_the_next_batch(tmp_path):
     made = worker(tmp_path, LENGTHS.replace("print(", "print(0, flush=True); print("))
     made.scores(PAIRS[:1])

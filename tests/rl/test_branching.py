@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.steps import Steps
 from pysimt_sac.core.vocabulary import EOS, PAD, SPECIAL_TOKENS
 from pysimt_sac.rewards import Translations, reward
@@ -306,17 +305,12 @@ def test_known_rewards_of_a_support_that_was_chosen_later():
     actor, collector, batch = made = make(reward="gleu")
     found = collect(made, known=True, branch_words=3, branch_min_probability=0.0)
     with torch.no_grad(), actor.training_mode(dropout=False):
-        policy, whole = (policy_at_steps(actor, actor.encode(batch), found, k, least=0.0) for k in (3, 0))
+        policy = policy_at_steps(actor, actor.encode(batch), found, 3, least=0.0)
     taken_N, rewards_NK = known_rewards(collector, actor, found, policy, known=True)
     assert torch.equal(taken_N, policy.steps.flatten(found.rewards_TB))
     assert torch.equal(policy.support.tokens_NK[:, :3], policy.steps.flatten(found.choices.tokens_TBK))
     torch.testing.assert_close(rewards_NK[:, :3], policy.steps.flatten(found.choices.rewards_TBK))
     assert not rewards_NK[~policy.support.valid_NK].any()
-    with pytest.raises(UserError, match="whole vocabulary"):
-        known_rewards(collector, actor, found, whole, known=True)
-    collector.permute = True
-    with pytest.raises(UserError, match="permute_rewards"):
-        known_rewards(collector, actor, found, policy, known=True)
 
 
 def test_the_policy_at_the_likeliest_words_is_the_actors():

@@ -5,10 +5,11 @@ import dataclasses
 import pytest
 import torch
 
+from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.vocabulary import EOS
 from pysimt_sac.rl.collector import Collector
 from pysimt_sac.rl.critic import CriticOptions
-from pysimt_sac.rl.gate import GateReport, Ranking, examine, gate_lines
+from pysimt_sac.rl.gate import GateReport, Ranking, check_critics, examine, gate_lines
 from tests.hosts.engine.tiny import tiny_batch, tiny_model, tiny_sentences
 from tests.rl.tiny import engine_actor, make_setup
 
@@ -132,8 +133,20 @@ def test_critics_of_an_actor_without_doubts_cannot_pass(setup):
 
 def test_the_gate_can_be_left_out(setup):
     def lines(**options):
-        return gate_lines(dataclasses.replace(setup, section={**setup.section, **options}), Oracle(1.0), alpha=0.0)
+        changed = dataclasses.replace(setup, section={**setup.section, **options})
+        return gate_lines(changed, Collector(setup).rewarder, Oracle(1.0), alpha=0.0)
 
     assert lines(gate_sentences=0) == []
     (line, *_) = lines(gate_sentences=16)
     assert line.startswith("Gate: explained variance")
+
+
+def test_a_missing_validation_set_is_reported_before_the_critics_learn(setup, monkeypatch):
+    def missing(n_sentences):
+        raise UserError("unknown split 'val'", "toy.conf [data]")
+        yield
+
+    monkeypatch.setattr(setup.actor, "validation_batches", missing)
+    with pytest.raises(UserError, match="unknown split"):
+        check_critics(setup, CriticOptions())
+    check_critics(dataclasses.replace(setup, section={**setup.section, "gate_sentences": 0}), CriticOptions())

@@ -7,7 +7,15 @@ import pytest
 from pysimt_sac.rl.health import LEAST_REPORTS, RECENT, HealthMonitor
 from tests.models.runs import lines, points, train, train_actor
 
-WELL = {"length_ratio": 1.0, "entropy": 1.0, "max_q": 5.0, "max_return": 5.0, "q": 3.0, "return": 2.9, "mle_loss": 0.5}
+WELL = {
+    "length_ratio": 1.0,
+    "entropy": 1.0,
+    "max_q": 5.0,
+    "max_return": 5.0,
+    "q": 3.0,
+    "return_to_go": 2.9,
+    "mle_loss": 0.5,
+}
 WELL["gradient_rl"] = 0.1  # the actor learns
 
 
@@ -25,7 +33,6 @@ def told(monitor, metrics, times=RECENT):
         ({"max_q": 16.0}, "lower tau"),
         ({"q": 6.0}, "predicted return"),
         ({"mle_loss": 3.0}, "rose from 0.5 to"),
-        ({"reward_mine": 1e6}, "the reward 'mine' gives a translation 1e+06"),
     ],
 )
 def test_each_problem_is_named_once_with_what_to_change_until_it_has_recovered(change, words):
@@ -36,6 +43,19 @@ def test_each_problem_is_named_once_with_what_to_change_until_it_has_recovered(c
     assert words in warning
     assert told(monitor, WELL) == []
     assert len(told(monitor, {**WELL, **change})) == 1
+
+
+def test_a_reward_that_is_far_too_large_is_named():
+    (warning,) = told(HealthMonitor(), {**WELL, "reward_mine": 1e6})
+    assert "the reward 'mine' gives a translation 1e+06" in warning
+
+
+def test_critics_that_are_not_in_every_report_are_watched():
+    monitor, actor = HealthMonitor(), {name: value for name, value in WELL.items() if name not in ("q", "max_q")}
+    found = [warning for _ in range(RECENT) for metrics in ({**WELL, "max_q": 16.0}, actor)
+             for warning in monitor.check(metrics)]  # fmt: skip
+    assert len(found) == 1
+    assert "lower tau" in found[0]
 
 
 def test_single_batches_say_nothing():
