@@ -30,7 +30,7 @@ ALL_SYSTEMS = {
     **SYSTEMS,
     "SAC BLEU": "demo_sac_bleu",
     "Vine": "demo_vine",
-    "Vine, rare": "demo_vine_rare",
+    "Vine rare": "demo_vine_rare",
     "REINFORCE": "demo_reinforce",
     "MIXER": "demo_mixer",
     "MRT": "demo_mrt",

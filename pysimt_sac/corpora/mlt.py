@@ -10,7 +10,7 @@ A test set's list is a tab-separated file, `word correct candidates line rare`, 
 import html
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,14 +96,6 @@ class ListSummary(NamedTuple):
     rare: int
 
 
-class FullRow(NamedTuple):
-    """A row of the full list."""
-
-    word: str
-    translation: str
-    line: int
-
-
 def full_list_path(raw: Path, pair: str) -> Path:
     """Return the path of a pair's full list: ENDE_MLTD_full.txt."""
     return raw / f"{pair.replace('-', '').upper()}_MLTD_full.txt"
@@ -114,13 +106,13 @@ def later_list_path(raw: Path, pair: str, split: str) -> Path:
     return raw / "test_sets" / f"{pair.replace('-', '')}_{LATER_NAMES[split]}.txt"
 
 
-def read_full_list(path: Path) -> Iterator[FullRow]:
-    """Yield the rows of the full list."""
+def read_full_list(path: Path) -> Iterator[AmbiguousWord]:
+    """Yield the rows of the full list; their lines are counted over all splits."""
     for number, text in enumerate(stream_lines(path, "full list of MLT"), start=1):
         fields = [html.unescape(field) for field in text.split()]
         if len(fields) != 3 or not fields[2].isdecimal():
             raise UserError(f"line {number} is not `word translation line`", path, "download it again")
-        yield FullRow(fields[0], fields[1], int(fields[2]))
+        yield AmbiguousWord(fields[0], (fields[1],), int(fields[2]))
 
 
 def prepared_texts(folder: Path, split: str) -> list[Path]:
@@ -156,14 +148,14 @@ def align_later(path: Path, corpus: Path, split: str) -> tuple[list[AmbiguousWor
     return words, unaligned
 
 
-def align_full(rows: list[FullRow], corpus: Path, split: str) -> list[AmbiguousWord]:
+def align_full(rows: list[AmbiguousWord], corpus: Path, split: str) -> list[AmbiguousWord]:
     """Select the rows whose line number is in the test set."""
     lines = FULL_RANGES[split]
     length = sum(1 for _ in stream_lines(prepared_texts(corpus, split)[0]))
     if length != len(lines):
         hint = "the line numbers of the full list do not fit"
         raise UserError(f"{split} has {length:,} lines instead of {len(lines):,}", corpus, hint)
-    return [AmbiguousWord(row.word, (row.translation,), row.line - lines.start) for row in rows if row.line in lines]
+    return [replace(row, line=row.line - lines.start) for row in rows if row.line in lines]
 
 
 def find_corpora(corpus: Path) -> list[Path]:
@@ -202,13 +194,13 @@ def prepare_pair(
     """Write the lists of one pair."""
     pair, full = folder.name, full_list_path(raw, folder.name)
     rows = list(read_full_list(full))
-    counts = TranslationCounts((row.word, row.translation) for row in rows if row.line in FULL_RANGES["train"])
+    counts = TranslationCounts((row.word, row.correct[0]) for row in rows if row.line in FULL_RANGES["train"])
     paths = {split: full if which == "full" else later_list_path(raw, pair, split) for split in LATER_NAMES}
     summaries: list[ListSummary] = []
     not_aligned: list[NotAligned] = []
     if which == "full":
         not_aligned += [
-            NotAligned(full.name, number, "line in no split", f"{row.word} {row.translation} {row.line}")
+            NotAligned(full.name, number, "line in no split", f"{row.word} {row.correct[0]} {row.line}")
             for number, row in enumerate(rows, start=1)
             if not any(row.line in lines for lines in FULL_RANGES.values())
         ]

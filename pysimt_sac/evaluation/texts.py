@@ -26,21 +26,13 @@ class NamedText:
     path: Path | None = None
 
 
-@dataclass(frozen=True)
-class PreprocessingMark:
-    """A mark of preprocessing that hypothesis and reference must both have or both lack."""
-
-    pattern: re.Pattern[str]
-    what: str
-    hint: str
-
-
+# Marks of preprocessing that hypothesis and reference must both have or both lack: pattern, name, what to do.
 PREPROCESSING_MARKS = (
-    PreprocessingMark(re.compile(r"@@( |$)"), "BPE units ('@@ ')", "undo BPE: sed -E 's/@@( |$)//g'"),
-    PreprocessingMark(re.compile("▁"), "SentencePiece units ('▁')", "undo it"),
-    PreprocessingMark(re.compile(r"(^| )@-@( |$)"), "split hyphens (' @-@ ')", "join them: sed 's/ @-@ /-/g'"),
-    PreprocessingMark(re.compile(r"&(apos|quot|amp|lt|gt|#\d+);"), "escaped characters ('&apos;')", "unescape them"),
-    PreprocessingMark(re.compile(r"[A-ZÄÖÜÀÂÇÉÈÊËÎÏÔÙÛŒ]"), "capital letters", "lowercase both or neither"),
+    (r"@@( |$)", "BPE units ('@@ ')", "undo BPE: sed -E 's/@@( |$)//g'"),
+    ("▁", "SentencePiece units ('▁')", "undo it"),
+    (r"(^| )@-@( |$)", "split hyphens (' @-@ ')", "join them: sed 's/ @-@ /-/g'"),
+    (r"&(apos|quot|amp|lt|gt|#\d+);", "escaped characters ('&apos;')", "unescape them"),
+    (r"[A-ZÄÖÜÀÂÇÉÈÊËÎÏÔÙÛŒ]", "capital letters", "lowercase both or neither"),
 )
 
 
@@ -128,13 +120,13 @@ def empty_lines(text: NamedText, what: str) -> list[str]:
 def preprocessing_differences(reference: NamedText, hypothesis: NamedText) -> list[str]:
     """Warn about BPE units, split hyphens, entities or capitals that occur in only one of the two texts."""
     warnings = []
-    for mark in PREPROCESSING_MARKS:
-        here, there = (sum(map(bool, map(mark.pattern.search, text.lines))) for text in (hypothesis, reference))
+    for pattern, mark, hint in PREPROCESSING_MARKS:
+        here, there = (sum(bool(re.search(pattern, line)) for line in text.lines) for text in (hypothesis, reference))
         if bool(here) != bool(there):
             has, lacks, count = (hypothesis, reference, here) if here else (reference, hypothesis, there)
             lines = "line has" if count == 1 else "lines have"
-            what = f"{count} {lines} {mark.what}, {lacks.name} has none"
-            warnings.append(f"{has.name}: {what}; these words cannot match ({mark.hint})")
+            what = f"{count} {lines} {mark}, {lacks.name} has none"
+            warnings.append(f"{has.name}: {what}; these words cannot match ({hint})")
     return warnings
 
 

@@ -4,7 +4,6 @@ Translations are found by name: `pysimt translate -o RUN/out` writes `RUN/out.SP
 read from a checkpoint.
 """
 
-import configparser
 import dataclasses
 import re
 import subprocess
@@ -21,6 +20,7 @@ from pysimt_sac.core.files import kind_of, read_lines
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.report.charts import Point
 from pysimt_sac.evaluation.tables import Table
+from pysimt_sac.hosts.engine.config.merging import read_one
 from pysimt_sac.hosts.engine.config.parser import parse_direction
 
 STAMP = re.compile(r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d):\d\d (?P<message>.*)")
@@ -108,18 +108,13 @@ def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolde
     """
     if not path.is_dir():
         raise UserError("no such run folder", path, "training writes SAVE_PATH/CONFNAME[-SUFFIX]")
-    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint  # importing torch is slow
-    from pysimt_sac.hosts.engine.decoding.translation import checkpoint_to_use
+    from pysimt_sac.hosts.engine.checkpoint import load_checkpoint_of_run  # importing torch is slow
 
-    newest = newest_checkpoint(path)
-    options = load_checkpoint(newest).options
-    try:
-        best = checkpoint_to_use(path)
-    except UserError:  # a run that was never validated
-        best = newest
+    checkpoint = load_checkpoint_of_run(path)
+    options = checkpoint.options
     if data is not None:
         options["data"] = moved_data(options, data, path)
-    source, target = parse_direction(options["model"].get("direction"), str(newest))
+    source, target = parse_direction(options["model"].get("direction"), str(checkpoint.path))
     splits = {
         key.removesuffix("_set"): SplitFiles(Path(files[source]), Path(files[target]))
         for key, files in options["data"].items()
@@ -128,7 +123,7 @@ def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolde
     filters = options["train"].get("eval_filters") or ()
     if isinstance(filters, str):
         filters = [name.strip() for name in filters.split(",") if name.strip()]
-    exp_id = re.split(r"\.best\.|-(?:val|update|final)", newest.name)[0]
+    exp_id = re.split(r"\.best\.|-(?:val|update|final)", checkpoint.path.name)[0]
     return RunFolder(
         path=path,
         splits=splits,
@@ -137,26 +132,17 @@ def read_run(path: Path, search: str = "", data: Path | None = None) -> RunFolde
         curves=read_curves(path, exp_id),
         options=options,
         written=written_keys(path / f"{exp_id}.conf"),
-        checkpoint=best.resolve(),
-        history=load_checkpoint(best).history,
+        checkpoint=checkpoint.path.resolve(),
+        history=checkpoint.history,
         log=read_log(path / f"{exp_id}.log"),
     )
 
 
-def newest_checkpoint(folder: Path) -> Path:
-    """Return the newest checkpoint of a folder."""
-    found = sorted(folder.glob("*.ckpt"), key=lambda path: path.stat().st_mtime if path.exists() else 0.0)
-    if not found or not found[-1].is_file():
-        raise UserError("has no checkpoint", folder, "is it the folder of a trained run?")
-    return found[-1]
-
-
 def written_keys(path: Path) -> frozenset[str]:
     """Return the keys set in a run's configuration file; none if there is no such file."""
-    parser = configparser.RawConfigParser(strict=False)
     try:
-        parser.read_string("\n".join(read_lines(path, "configuration")) if path.is_file() else "")
-    except configparser.Error:
+        parser = read_one(path)
+    except UserError:
         return frozenset()
     return frozenset(f"{section}.{key}" for section in parser.sections() for key in parser[section])
 

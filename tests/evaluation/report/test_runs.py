@@ -47,5 +47,5 @@ def test_curves(tmp_path):
 def test_a_folder_without_a_checkpoint_is_rejected(tmp_path):
     with pytest.raises(UserError, match="no such run folder"):
         read_run(tmp_path / "nowhere")
-    with pytest.raises(UserError, match="has no checkpoint"):
+    with pytest.raises(UserError, match="holds no checkpoint"):
         read_run(tmp_path)
