@@ -54,7 +54,7 @@ stress: $(READY)
 # pysimt itself, checked out at PYSIMT, is the oracle; it needs two packages that nothing else here needs.
 test-pysimt: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt editdistance pillow
-	PYTHONPATH=$(PYSIMT) $(BIN)/python -m pytest tests/hosts/pysimt
+	PYTHONPATH=$(PYSIMT) $(BIN)/python -m pytest -n auto --dist loadfile tests/hosts/pysimt
 
 # Each environment is in build/, and is kept. A Python that is not there is skipped.
 test-versions: $(VERSIONS:%=test-python-%) test-oldest

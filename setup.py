@@ -73,7 +73,7 @@ setup(
             "furo>=2024.8",
             "shtab>=1.13",
             "tensorboard>=2.15",
-            "coverage>=7.6",
+            "coverage>=7.10",
             "pre-commit>=4",
             "build>=1.2",
             "transformers>=5.23,<6",

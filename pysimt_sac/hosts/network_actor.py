@@ -64,8 +64,8 @@ class NetworkActor:
         return self.decoder.get_emb(words)  # type: ignore[no-any-return]
 
     def attended(self, encoded: Encoded, tokens_TB: Tensor) -> Tensor:
-        """Refuse: which source word a step attends to is known of the engine's decoder only."""
-        what = "needs to know what a step attends to, which only the engine's decoder tells"
+        """Refuse: a Transformer's heads attend to several source words at each step."""
+        what = "needs to know which source word a step attends to, which only recurrent models tell"
         raise UserError(what, "[model] rarity_weight", "set it to 0")
 
     def validation_batches(self, n_sentences: int, batch_size: int = 32) -> Iterator[Batch]:

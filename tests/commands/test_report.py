@@ -1,8 +1,6 @@
 """`pysimt-sac report` from the command line, on a run that was really trained."""
 
 import json
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -11,13 +9,14 @@ from pysimt_sac.cli import main_sac
 from pysimt_sac.core.filters import FilterChain
 from pysimt_sac.evaluation.report.input import ReportRequest, training_words
 from pysimt_sac.evaluation.report.runs import RunFolder, SplitFiles, read_run
+from tests.hosts.engine.dying_runs import fork_training
 
 QUICK = ["--shuffles", "20", "--bootstrap", "10", "--metrics", "bleu,chrf"]
 
 
-def command(*arguments):
+def command(*words):
     """A process of its own: training holds its folder's lock until the process ends."""
-    subprocess.run([sys.executable, "-m", "pysimt_sac", *arguments], check=True, capture_output=True)
+    assert fork_training(words) == 0
 
 
 @pytest.fixture

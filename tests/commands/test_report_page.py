@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from html import unescape
@@ -14,6 +13,7 @@ import pytest
 
 from tests.conftest import make_toy
 from tests.evaluation.report.browser import CHROMIUM, Browser, change
+from tests.hosts.engine.dying_runs import fork_training
 
 ROOT = Path(__file__).parents[2]
 RL = ["train.model_type:REINFORCENMT", "train.eval_zero:True", "train.lr:0.002", "model.health_freq:2"]
@@ -34,8 +34,7 @@ class Made:
 
 def command(*words):
     """A process of its own: training holds its folder's lock until the process ends."""
-    done = subprocess.run([sys.executable, "-m", "pysimt_sac", *map(str, words)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert fork_training(words) == 0
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
+import pysimt_sac
+
 PRETENDED = torch.device("meta")
-PACKAGE = str(Path(__file__).parents[2] / "pysimt_sac")
+PACKAGE = str(Path(pysimt_sac.__file__).parent)
 aten = torch.ops.aten
 WAITS = (aten._local_scalar_dense.default, aten.nonzero.default, aten.masked_select.default, aten.equal.default)
 COPIES = (aten._to_copy.default, aten.copy_.default)

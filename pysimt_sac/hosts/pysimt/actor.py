@@ -96,6 +96,13 @@ class PysimtActor(NetworkActor):
         log_pi_N, entropy_N = log_p_N - choices_NV.logsumexp(-1), entropy(choices_NV.log_softmax(-1))
         return TakenWords(log_pi_N, log_p_N - log_p_NV.logsumexp(-1), entropy_N, states_NH.detach())
 
+    def attended(self, encoded: Encoded, tokens_TB: Tensor) -> Tensor:
+        """Return the source position that every step of given hypotheses attends to most, (T, B)."""
+        with self.training_mode(dropout=False):  # then the decoder records its attention
+            self.unroll(encoded, tokens_TB, tokens_TB.new_empty(0))
+        weights = self.decoder.history[f"alpha_{self.source}"]
+        return torch.stack([weights_SB.argmax(0) for weights_SB in weights]).to(tokens_TB.device)
+
     def nll(self, encoded: Encoded, reference_RB: Tensor) -> Tensor:
         """Return the mean negative log-likelihood per word of the references."""
         steps = Steps.of(reference_RB.ne(PAD).sum(0).cpu(), reference_RB.device)

@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from pysimt_sac.core.actor import Encoded
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.vocabulary import BOS, PAD
+from pysimt_sac.hosts.network_actor import NetworkActor
 from pysimt_sac.hosts.pysimt.actor import PysimtActor
 from pysimt_sac.rl.rollout import select_encoded
 
@@ -29,6 +30,8 @@ def decode(dec: nn.Module, encoded: Encoded, tokens_TB: Tensor, wait: int | None
 
 class TransformerActor(PysimtActor):
     """pysimt's Transformer as an `Actor`, consecutive or wait-k."""
+
+    attended = NetworkActor.attended
 
     @property
     def state_size(self) -> int:

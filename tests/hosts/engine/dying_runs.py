@@ -23,7 +23,7 @@ MOMENTS = ("fsync", "replace", "unlink", "symlink")  # of a save; each is killed
 
 
 def fork_training(words, prepare=None):
-    """Train in a child process; its exit status, negative if a signal ended it."""
+    """Train, or run another command, in a child process; its exit status, negative if a signal ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(start_training(words, prepare), 0)[1])
 
 
@@ -33,13 +33,13 @@ def start_training(words, prepare=None):
     if child:
         return child
     try:
-        from pysimt_sac.cli import main
+        from pysimt_sac.cli import main_sac
 
         for number in (1, 2):
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
         if prepare:
             prepare()
-        os._exit(main([str(word) for word in words]))
+        os._exit(main_sac([str(word) for word in words]))
     finally:
         os._exit(99)
 

@@ -74,7 +74,7 @@ ours = load_model(loaded, torch.device("cpu"), overrides)
 actors = {"pysimt": PysimtActor.of(theirs), "embedded": EngineActor.of(ours)}
 assert type(theirs.dec).__module__.startswith("pysimt.")
 assert actors["pysimt"].tokens == list(actors["embedded"].tokens)
-scores = {name: [] for name in actors}
+scores, attended = ({name: [] for name in actors} for _ in range(2))
 for precision in (torch.float32, torch.float64):
     for name, actor in actors.items():
         actor.networks.eval().to(precision)
@@ -87,6 +87,10 @@ for precision in (torch.float32, torch.float64):
             steps = Steps.of(batch.lengths["trg"])
             log_p_NV = actor.log_probs(actor.encode(batch), batch["trg"], steps)
             scores[name][-1].append(log_p_NV.gather(1, batch["trg"][1:]).sum().item())
+            if precision == torch.float64:
+                attended[name].append(actor.attended(actor.encode(batch), batch["trg"]).tolist())
+assert attended["pysimt"] == attended["embedded"]
+assert len({tuple(place for (place,) in places) for places in attended["pysimt"]}) > 1
 print(json.dumps(scores))
 """
 
@@ -98,7 +102,7 @@ def head(path, size, place):
 
 
 def assert_same_translations_and_scores(checkpoint, folder, source, target, overrides=()):
-    """Greedy search word for word, and the log-probability of every sentence pair.
+    """Greedy search word for word, what each step attends to, and the log-probability of every sentence pair.
 
     In single precision the sum of a sentence's log-probabilities is itself known to six or seven digits only: a long
     sentence's -90 to 1e-5. Double precision tells rounding from a difference.

@@ -14,7 +14,6 @@ from tests.hosts.pysimt.hosts import needs_pysimt, run_python
 FOLDER = Path(__file__).resolve().parents[3] / "experiments"
 FILES = {path.stem: path for path in sorted(FOLDER.glob("*.conf")) if not path.stem.startswith("base_")}
 REFUSED = {name: "models of transformers train in the engine" for name in FILES if name.startswith("hf_")}
-REFUSED |= dict.fromkeys(("vine_rare", "demo_vine_rare"), "only the engine's decoder tells")
 CONFIGS = {name: path for name, path in FILES.items() if name not in REFUSED}
 ACTORS = ("mle", "demo_mle")
 UPDATES = 8
