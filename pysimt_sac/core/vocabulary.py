@@ -54,7 +54,9 @@ class Vocabulary:
     @classmethod
     def from_state(cls, state: Any, path: Path) -> "Vocabulary":
         """Return the vocabulary of a checkpoint; `path` is the checkpoint's."""
-        tokens, counts = (state.get(key) if isinstance(state, dict) else None for key in ("tokens", "counts"))
+        parts = state if isinstance(state, dict) else {}
+        tokens: Any = parts.get("tokens")
+        counts: Any = parts.get("counts")
         if not (has_type(tokens, list[str]) and has_type(counts, list[int]) and len(tokens) == len(counts)):
             raise UserError("its vocabularies are damaged", path, "use an earlier checkpoint")
         check_entries([(token, index, 0) for index, token in enumerate(tokens)], path)
