@@ -21,7 +21,8 @@ from typing import IO, Any
 from pysimt_sac.core.errors import UserError
 
 BOM = "\ufeff"
-LONGEST_LINE = 1 << 26  # bytes: what is longer is no text, but would fill the memory, from a small .gz file too
+LONGEST_LINE = 1 << 26  # bytes: what is longer is no text, but would fill the memory, from a small .gz file too ...
+MOST_UNPACKED = 30  # ... and so would more bytes than this for each one of the file; text is packed by 3 to 10
 DEEPEST = 50  # levels of nested lists and tables
 PARSERS: dict[str, Callable[..., Any]] = {"JSON": json.loads, "TOML": tomllib.loads}
 Decode = Callable[[bytes, int, object, str], str]  # takes a line, its number, the subject of errors and the file's name
@@ -104,11 +105,14 @@ def stream_lines(path: Path, what: str = "text file", decode: Decode | None = No
     """
     decode = decode or decode_line
     require_file(path, what)
+    n_bytes, most = 0, max(1 << 24, MOST_UNPACKED * path.stat().st_size)
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
             for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
                 if len(raw) > LONGEST_LINE:
                     raise UserError(f"line {number} is longer than {LONGEST_LINE >> 20} MB", path, "is it text?")
+                if (n_bytes := n_bytes + len(raw)) > most:
+                    raise UserError(f"unpacks to more than {MOST_UNPACKED} times its size", path, "is it text?")
                 yield decode(raw.removesuffix(b"\n"), number, path, path.name)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError("broken gzip file", path, "fetch or compress it again") from error

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pysimt_sac.core.files import DEEPEST
 from pysimt_sac.core.records import has_type
 
 
@@ -20,6 +21,22 @@ def is_plain_tensor(value: Any) -> bool:
         and not (value.is_quantized or value.is_complex() or value.is_meta)
         and value.untyped_storage().nbytes() >= value.numel() * value.element_size()
     )
+
+
+def check_extent(value: Any, most: int) -> None:
+    """Refuse a nested value that contains itself, is very deep, or has more than `most` items.
+
+    A file can say often, in two bytes, that an item is one it has had before: that unpacks to far more than its size.
+    """
+    found = [(value, 0)]
+    while found:
+        item, depth = found.pop()
+        if isinstance(item, dict | list | tuple | set):
+            most -= len(item)
+            if most < 0 or depth > DEEPEST:
+                raise ValueError("its values are nested without an end")
+            inner = (*item.keys(), *item.values()) if isinstance(item, dict) else item
+            found += [(part, depth + 1) for part in inner]
 
 
 def first_not_finite(named: Iterable[tuple[str, Tensor]]) -> str:

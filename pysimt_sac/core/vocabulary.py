@@ -7,6 +7,7 @@ from typing import Any
 
 from pysimt_sac.core.errors import UserError
 from pysimt_sac.core.files import read_json
+from pysimt_sac.core.records import has_type
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -53,13 +54,10 @@ class Vocabulary:
     @classmethod
     def from_state(cls, state: Any, path: Path) -> "Vocabulary":
         """Return the vocabulary of a checkpoint; `path` is the checkpoint's."""
-        tokens, counts = (state.get(key) if isinstance(state, dict) else None for key in ("tokens", "counts"))
-        if not (
-            isinstance(tokens, list)
-            and isinstance(counts, list)
-            and len(tokens) == len(counts)
-            and all(isinstance(token, str) for token in tokens)
-        ):
+        parts = state if isinstance(state, dict) else {}
+        tokens: Any = parts.get("tokens")
+        counts: Any = parts.get("counts")
+        if not (has_type(tokens, list[str]) and has_type(counts, list[int]) and len(tokens) == len(counts)):
             raise UserError("its vocabularies are damaged", path, "use an earlier checkpoint")
         check_entries([(token, index, 0) for index, token in enumerate(tokens)], path)
         return cls(tokens, counts, path.name)

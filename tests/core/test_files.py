@@ -8,7 +8,7 @@ import pytest
 
 from pysimt_sac.core.curves import Point, read_points
 from pysimt_sac.core.errors import UserError, did_you_mean
-from pysimt_sac.core.files import atomic_folder, atomic_write, read_json, read_lines, read_toml
+from pysimt_sac.core.files import atomic_folder, atomic_write, read_json, read_lines, read_toml, stream_lines
 from pysimt_sac.core.records import restore
 
 
@@ -49,6 +49,16 @@ def test_broken_gzip_and_folders_are_named(tmp_path):
         read_lines(tmp_path)
     with pytest.raises(UserError, match="no such"):
         read_lines(tmp_path / "missing")
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path):
+    path = tmp_path / "a.gz"
+    with gzip.open(path, "wb") as stream:
+        for _ in range(20):
+            stream.write(b"a b\n" * (1 << 18))
+    with pytest.raises(UserError, match="unpacks to more than 30 times its size"):
+        for _ in stream_lines(path):
+            pass
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):

@@ -27,7 +27,7 @@ from pysimt_sac.core.metrics import Metric
 from pysimt_sac.core.options import read_section
 from pysimt_sac.core.records import has_type
 from pysimt_sac.core.sections import TrainOptions
-from pysimt_sac.core.states import first_not_finite, is_plain_tensor
+from pysimt_sac.core.states import check_extent, first_not_finite, is_plain_tensor
 from pysimt_sac.core.vocabulary import Vocabulary
 from pysimt_sac.hosts.choice import network_of
 from pysimt_sac.hosts.engine.config.parser import Options
@@ -105,7 +105,9 @@ def load_safely(path: Path, what: str) -> Any:
         check_archive(path, what)
         with torch.serialization.safe_globals(ALLOWED_TYPES), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a foreign file gets a one-line error of ours
-            return torch.load(path, map_location="cpu", weights_only=True)
+            content = torch.load(path, map_location="cpu", weights_only=True)
+        check_extent(content, path.stat().st_size)
+        return content
     except UserError:
         raise
     except Exception as error:  # torch has no common exception type for invalid files
@@ -289,7 +291,11 @@ def keep_prefixes(weights: dict[str, Tensor], prefixes: Iterable[str], path: Pat
 
 
 def save_state(folder: Path, state: dict[str, Any]) -> None:
-    """Write the training state; while `train_state.pt` is being replaced, the previous one remains."""
+    """Write the training state; the one before it remains as the previous one.
+
+    Whenever this is killed, the newest of the two is that of this save or of the one before: the resumed run repeats
+    what came after it. So what has not got its name yet, `.new`, is never read.
+    """
     current, previous = folder / STATE_FILE, folder / PREVIOUS_STATE_FILE
     fresh = folder / f"{STATE_FILE}.new"
     write_safely(fresh, state)
@@ -327,7 +333,7 @@ def checkpoint_names(progress: dict[str, Any]) -> list[str]:
 def load_state(folder: Path) -> tuple[dict[str, Any] | None, str]:
     """Return the newest intact training state of a run, or None; and a remark if a newer one is damaged."""
     remark = ""
-    for name in (f"{STATE_FILE}.new", STATE_FILE, PREVIOUS_STATE_FILE):
+    for name in (STATE_FILE, PREVIOUS_STATE_FILE):
         path = folder / name
         if not path.is_file():
             continue

@@ -33,10 +33,7 @@ def find_files(path: str | Path) -> list[Path]:
     path = Path(path)
     if not any(sign in path.name for sign in "*?[") or kind_of(path):
         return [path]
-    try:
-        found = sorted(path.parent.glob(path.name))
-    except ValueError as error:
-        raise UserError(f"is not a valid file name pattern: {error}", path) from error
+    found = [] if "**" in path.name else sorted(path.parent.glob(path.name))  # `**` would search all folders below
     if not found:
         raise UserError("no file matches this pattern", path)
     return found

@@ -17,12 +17,17 @@ def is_path(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("/")
 
 
+def files_at(path: str | Path) -> list[Path]:
+    """Return the file itself, or those that match a pattern; an empty list if there are none."""
+    try:
+        return [file for file in find_files(path) if kind_of(file) == "file"]
+    except UserError:
+        return []
+
+
 def content_crc(path: str) -> int | None:
     """Return the checksum of a file, or of all files that match a pattern; None if there are none."""
-    try:
-        found, total = [file for file in find_files(path) if kind_of(file) == "file"], 0
-    except UserError:
-        return None
+    found, total = files_at(path), 0
     for file in found:
         try:
             with open(file, "rb") as stream:
@@ -62,8 +67,7 @@ def find_under(folder: Path, path: str | PurePath) -> Path | None:
     parts = [part for part in Path(path).parts if part != "/"]
     for start in range(len(parts)):
         place = folder.joinpath(*parts[start:])
-        is_pattern = any(sign in place.name for sign in "*?[")
-        if kind_of(place) == "file" or (is_pattern and any(place.parent.glob(place.name))):
+        if files_at(place):
             return place
     return None
 

@@ -97,6 +97,30 @@ def test_killed_between_any_two_saves(toy, options):
     assert number > 3
 
 
+def die_in_last_save(moment):
+    """Make this process kill itself at a moment of the save that says that the run has ended."""
+    from pysimt_sac.hosts.engine.training import trainer
+
+    save_state = trainer.save_state
+
+    def deadly(folder, state):
+        if state["progress"]["ended"]:
+            die_at(moment, ["replace"])
+        save_state(folder, state)
+
+    trainer.save_state = deadly
+
+
+def test_killed_anywhere_in_its_last_save(toy):
+    command = ["train", "-C", toy.config, "train.max_iterations:2", "train.eval_freq:-1", "-s"]
+    assert fork_training([*command, "whole"]) == 0
+    for moment in range(1, 7):
+        killed = [*command, f"killed{moment}"]
+        assert fork_training(killed, lambda moment=moment: die_in_last_save(moment)) == -signal.SIGKILL
+        assert fork_training(killed) == 0
+        assert_same_run(toy.folder / "runs/toy-whole", toy.folder / f"runs/toy-killed{moment}")
+
+
 @pytest.mark.parametrize(("eval_freq", "sent_in"), [(0, 10), (5, 10)])
 def test_a_signal_in_the_last_update_of_an_epoch_and_of_the_run(toy, eval_freq, sent_in):
     command = ["train", "-C", toy.config, f"train.eval_freq:{eval_freq}", "train.max_iterations:10"]

@@ -301,6 +301,40 @@ def test_compressed_checkpoints_and_weights_larger_than_their_memory_are_refused
     assert "its weights are not tensors" in pysimt("translate", packed, "-s", "test", "-o", "x").error
 
 
+def containing_itself():
+    """A dictionary that contains itself."""
+    endless = {}
+    endless["more"] = endless
+    return endless
+
+
+def containing_much():
+    """A list of lists of lists, which are written once and would take 10 TB."""
+    level = [1]
+    for _ in range(40):
+        level = [level] * 2
+    return level
+
+
+@pytest.mark.parametrize("make", [containing_itself, containing_much])
+@pytest.mark.parametrize("place", ["opts", "history"])
+def test_checkpoints_that_unpack_without_an_end_are_refused(toy, packed, pysimt, place, make):
+    (path,) = toy.run_folder.glob("*-final.ckpt")
+    content = torch.load(path, weights_only=True)
+    content[place]["data"] = make()
+    torch.save(content, packed)
+    assert "nested without an end" in pysimt("translate", packed, "-s", "test", "-o", "x").error
+
+
+@pytest.mark.parametrize("counts", [["1"] * 16, [None] * 16, [{}] * 16, [1]])
+def test_word_counts_of_a_checkpoint_are_numbers(toy, packed, pysimt, counts):
+    (path,) = toy.run_folder.glob("*-final.ckpt")
+    content = torch.load(path, weights_only=True)
+    content["vocabularies"]["src"]["counts"] = counts
+    torch.save(content, packed)
+    assert "its vocabularies are damaged" in pysimt("translate", packed, "-s", "test", "-o", "x").error
+
+
 def test_a_run_without_improvement_keeps_its_last_weights_and_translate_says_which_it_takes(toy, pysimt):
     words = ["train.eval_zero:True", "train.eval_metrics:zero", f"model.plugin_modules:{toy.folder}/zero.py"]
     metric = "from pysimt_sac.core.metrics import metric\nmetric('zero')(lambda hypotheses, references: 0.0)\n"
