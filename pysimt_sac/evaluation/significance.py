@@ -152,10 +152,15 @@ class OverSeeds:
 
 
 def over_seeds(system: Sequence[float], baseline: Sequence[float], higher_is_better: bool = True) -> OverSeeds | None:
-    """Compare the scores of runs paired by seed; None for a single run, or if the runs cannot be paired."""
+    """Compare the scores of runs paired by seed; None for a single run, or if the runs cannot be paired.
+
+    None as well if all differences are the same: runs that are alike, or few cases, say nothing about other seeds.
+    """
     if len(system) != len(baseline) or len(system) < 2:
         return None
     differences = [own - other for own, other in zip(system, baseline, strict=True)]
+    if max(differences) - min(differences) < TIE:
+        return None
     mean, n = fmean(differences), len(differences)
     quantile = T_QUANTILES[min(n - 1, len(T_QUANTILES)) - 1]  # of more runs: that of 31, which is slightly too large
     margin = quantile * stdev(differences) / math.sqrt(n)

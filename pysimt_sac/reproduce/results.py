@@ -127,22 +127,33 @@ class Results:
         """Return the baseline's score of the same kind."""
         return self.scored(score.search, score.test_set, score.part, score.metric)[baseline]
 
-    def difference(self, score: Score, baseline: str) -> float:
-        """Return a system's mean minus the baseline's, even where lower is better."""
-        return score.mean - self.baseline_of(score, baseline).mean
-
-    def over_seeds(self, score: Score, baseline: str) -> OverSeeds | None:
-        """Compare the runs of the seeds that both have; None if that is only one."""
+    def paired(self, score: Score, baseline: str) -> tuple[list[float], list[float]]:
+        """Return a system's and the baseline's scores of the seeds that both have; none if not all were translated."""
         both = (score, self.baseline_of(score, baseline))
         if any(len(self.runs_of(each.system)) != len(each.runs) for each in both):
-            return None  # not every run was translated
+            return [], []
         own, theirs = (
             {run["seed"]: value for run, value in zip(self.runs_of(each.system), each.runs, strict=True)}
             for each in both
         )
         seeds = [seed for seed in own if seed in theirs]
-        higher = self.metrics[score.metric]["higher_is_better"]
-        return over_seeds([own[seed] for seed in seeds], [theirs[seed] for seed in seeds], higher)
+        return [own[seed] for seed in seeds], [theirs[seed] for seed in seeds]
+
+    def difference(self, score: Score, baseline: str) -> float:
+        """Return a system's mean minus the baseline's, of the same seeds, even where lower is better."""
+        own, theirs = self.paired(score, baseline)
+        if own:
+            return statistics.fmean(own) - statistics.fmean(theirs)
+        return score.mean - self.baseline_of(score, baseline).mean
+
+    def over_seeds(self, score: Score, baseline: str) -> OverSeeds | None:
+        """Compare the runs of the seeds that both have; None if that is only one."""
+        return over_seeds(*self.paired(score, baseline), self.metrics[score.metric]["higher_is_better"])
+
+    def over_sentences(self, score: Score, baseline: str) -> Difference | None:
+        """Return the comparison over sentences; None if it has other seeds of the baseline, or none was made."""
+        same = len(score.runs) == len(self.baseline_of(score, baseline).runs)
+        return score.against.get(baseline) if same else None
 
     def primary_score(self, system: str) -> Score | None:
         """Return a system's score on the primary endpoint."""
@@ -153,11 +164,12 @@ class Results:
         """Return the p over sentences of a difference, corrected by Holm unless it is the primary endpoint's.
 
         The correction is for all p-values of a system against a baseline but that of the primary endpoint and those of
-        the length. None: identical hypotheses, or a p that was computed by an earlier rule.
+        the length. None: identical hypotheses, another number of runs, or a p that was computed by an earlier rule.
         """
-        if self.resampling.get("shuffling") != PAIRED or baseline not in score.against:
+        found = self.over_sentences(score, baseline)
+        if self.resampling.get("shuffling") != PAIRED or found is None:
             return None
-        p = score.against[baseline].p
+        p = found.p
         if p is None or score.metric == "length" or score == self.primary_score(score.system):
             return p
         return self.corrected[score.system, baseline, *score.place]

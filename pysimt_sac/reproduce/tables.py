@@ -83,8 +83,9 @@ def gains_table(results: Results, baseline: str) -> Table:
         )
     where = f"{first.metric}, {short_name(first.test_set)}, {search_name(first.search)}"
     notes = [
-        "95%, seeds: t-interval over runs paired by seed, whether the method helps; better: seeds with which it does",
-        "p, sentences: whether these runs differ",
+        "difference: of the seeds that both have; 95%, seeds: its t-interval, whether the method helps",
+        "better: seeds with which it does",
+        "p, sentences: whether these runs differ; -: the baseline has other seeds",
         f"cost: time of a run, in updates of maximum likelihood; {baseline}'s is {cost_cell(results, baseline)}",
     ]
     header = ("system", "runs", "difference", "95%, seeds", "better", "p, sentences", "cost")
@@ -192,10 +193,10 @@ def difference_cells(results: Results, score: Score, baseline: str) -> tuple[str
         return (ABSENT,) * 5
     if found.p is None:
         return (f"identical to {baseline}", *[ABSENT] * 4)
-    seeds = results.over_seeds(score, baseline)
+    seeds, sentences = results.over_seeds(score, baseline), results.over_sentences(score, baseline)
     return (
         f"{results.difference(score, baseline):+.2f}",
-        f"{found.low:+.2f}..{found.high:+.2f}",
+        f"{sentences.low:+.2f}..{sentences.high:+.2f}" if sentences else ABSENT,
         p_cell(results, score, baseline),
         *((seeds.interval, seeds.wins) if seeds else (ABSENT, ABSENT)),
     )

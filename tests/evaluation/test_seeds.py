@@ -38,6 +38,7 @@ def test_the_interval_by_hand():
 def test_runs_that_cannot_be_paired_have_no_interval():
     assert over_seeds([1.0], [2.0]) is None
     assert over_seeds([1.0, 2.0], [1.0, 2.0, 3.0]) is None
+    assert over_seeds([1.5, 2.5], [1.0, 2.0]) is None  # without any spread there is nothing to learn from
 
 
 def test_holms_correction_by_hand():

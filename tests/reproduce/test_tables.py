@@ -25,14 +25,17 @@ def test_all_tables():
     lines = tables_page(sample_results()).splitlines()
     assert lines[0] == "# Multi30K, EN-DE"
     assert "| MLE | mle | - | 2 | 100, 90 | 37.50±0.71 | 50, 50 | 0.6, 0.6 | 2 h 00 min | 01234567+ |" in lines
-    assert r"| SAC BLEU | sac\_bleu | MLE | 1 | 100 | 39.25 | 50 | 0.6 | 2 h 00 min | 01234567+ |" in lines
+    assert (
+        r"| SAC BLEU | sac\_bleu | MLE | 2 | 100, 100 | 39.25±0.35 | 50, 50 | 0.6, 0.6 | 2 h 00 min | 01234567+ |"
+        in lines
+    )
     assert "| MLE | seed 1 | 30.0 (0), 37.0 (50) |" in lines
     assert "|  | seed 2 | 30.0 (0), 38.0 (50) |" in lines
     assert "| 2016 (1000) | MLE | 2 | 38.5±0.7 | 42.5±0.7 | 1.015 | - | - | - | - | - |" in lines
-    assert r"|  | SAC BLEU | 1 | 40.0\* | 42.4 | 0.995 | +1.50 | -0.50..+0.50 | 0.0100 | - | - |" in lines
-    assert "| SAC BLEU | 1 | +1.50 | - | - | 0.0100 | 95 |" in lines
+    assert r"|  | SAC BLEU | 2 | 40.0±0.7\* | 42.4±0.7 | 0.995 | +1.50 | -0.50..+0.50 | 0.0100 | - | - |" in lines
+    assert "| SAC BLEU | 2 | +1.50 | - | - | 0.0100 | 95 |" in lines
     assert "| 2016, all (1004) | MLE | 2 | 65.50±0.71 | - | 43.50±0.71 | - | 31.00 |" in lines
-    assert r"|  | SAC BLEU | 1 | 65.50 | - | 40.25 | 0.1200 | 31.00 |" in lines
+    assert r"|  | SAC BLEU | 2 | 65.50±0.71 | - | 40.25±0.71 | 0.1200 | 31.00 |" in lines
     assert "| 2016 | rare: no cases | - | - | - | - | - | - |" in lines
     assert "| 2016 (3 left out) | MLE | 38.5±0.7 | 39.0±0.7 |" in lines
     assert "- METEOR is left out: no Java" in lines
@@ -40,10 +43,16 @@ def test_all_tables():
 
 
 def test_runs_are_paired_by_seed():
-    results = sample_results(runs=[run("MLE", 2, 37.0), run("MLE", 1, 38.0), run("SAC BLEU", 1, 39.25)])
+    one = [score("TER", "MLE", [42.0, 43.0]), score("TER", "SAC BLEU", [42.4], {"MLE": 0.7})]
+    results = sample_results(
+        runs=[run("MLE", 2, 37.0), run("MLE", 1, 38.0), run("SAC BLEU", 1, 39.25)],
+        scores=[score("BLEU", "MLE", [38.0, 39.0]), *one],
+    )
     ter = results.scored("beam6", "test_2016_flickr", metric="TER")["SAC BLEU"]
-    assert results.difference(ter, "MLE") == pytest.approx(-0.1)
+    assert results.difference(ter, "MLE") == pytest.approx(42.4 - 43.0)  # seed 2 of MLE has no counterpart
     assert results.over_seeds(ter, "MLE") is None  # only one seed is common
+    assert results.over_sentences(ter, "MLE") is None  # it compares all runs
+    assert results.p(ter, "MLE") is None
     several = [score("TER", "MLE", [42.0, 43.0]), score("TER", "SAC BLEU", [42.4, 42.6], {"MLE": 0.7})]
     results = sample_results(runs=[*results.runs, run("SAC BLEU", 2, 39.0)], scores=several)
     found = results.over_seeds(results.scores[1], "MLE")  # 42.4 - 43.0 and 42.6 - 42.0
@@ -78,7 +87,7 @@ def test_costs_are_in_updates_of_continued_maximum_likelihood():
 def test_runs_of_maximum_likelihood_that_took_no_measurable_time_give_no_cost():
     results = sample_results(runs=[own | {"seconds": 0.0} for own in sample_results().runs])
     assert results.cost("SAC BLEU") is None
-    assert "| SAC BLEU | 1 | +1.50 | - | - | 0.0100 | - |" in tables_page(results).splitlines()
+    assert "| SAC BLEU | 2 | +1.50 | - | - | 0.0100 | - |" in tables_page(results).splitlines()
 
 
 def test_validation_scores_are_of_the_first_metric_that_all_runs_have():

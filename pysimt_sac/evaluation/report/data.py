@@ -214,8 +214,8 @@ def frequency_figure(
 
 
 def verdicts(comparison: Comparison) -> list[str]:
-    """Return a sentence for each system but the baseline, by the first metric."""
-    part = comparison.metrics[0]
+    """Return a sentence for each system but the baseline, by the first metric of quality."""
+    part = next((metric for metric in comparison.metrics if metric.metric != "length"), comparison.metrics[0])
     return [verdict(part, system) for system in part.systems[1:]]
 
 
@@ -239,7 +239,11 @@ def verdict(part: MetricComparison, system: SystemScore) -> str:
         )
         return f"{name} is not shown to differ from {first.system}: {gain}{runs}."
     if found.seeds:
-        return f"{name} is {amount}, {where}."
+        beyond = found.interval.low <= 0 <= found.interval.high
+        other = (
+            f"; over test sentences {found.interval.low:+.2f} to {found.interval.high:+.2f}, so others may not show it"
+        )
+        return f"{name} is {amount}, {where}{other if beyond else ''}."
     single = 1 in (len(system.runs), len(first.runs))
     why = "one run does not show what another seed would give" if single else "the runs are not paired by seed"
     return f"In these runs {name} is {amount}, {where}; {why}."

@@ -73,7 +73,7 @@ def gather(request: ReportRequest) -> ReportInput:
     systems = baseline_first(with_missing(systems, request), request.baseline)
     paths = {system.name: output_paths(system, request) for system in systems}
     baseline = systems[0].name
-    warnings: list[str] = []
+    warnings = unpaired(systems)
     if not paths[baseline]:
         hint = f"give them with --hyp {baseline}:SPLIT=FILE, or translate into its folder"
         raise UserError("there are no translations of the baseline", baseline, hint)
@@ -94,13 +94,25 @@ def gather(request: ReportRequest) -> ReportInput:
 
 
 def read_systems(request: ReportRequest) -> list[ReportSystem]:
-    """Read the systems in the order of the request, those with run folders first."""
+    """Read the systems in the order of the request, those with run folders first; their runs by seed."""
     names = dict.fromkeys([*(name for name, _ in request.runs), *(name for name, _ in request.outputs)])
+    systems = []
+    for name in names:
+        runs = [read_run(path, request.search, request.data) for own, path in request.runs if own == name]
+        if all(run.seed.isdigit() for run in runs):
+            runs.sort(key=lambda run: int(run.seed))
+        systems.append(ReportSystem(name, tuple(runs)))
+    return systems
+
+
+def unpaired(systems: Sequence[ReportSystem]) -> list[str]:
+    """Return a warning for each system that has as many runs as the baseline, but of other seeds."""
+    first, *others = systems
+    seeds = [run.seed for run in first.runs]
     return [
-        ReportSystem(
-            name, tuple(read_run(path, request.search, request.data) for own, path in request.runs if own == name)
-        )
-        for name in names
+        f"{own.name!r} and {first.name!r} have runs of other seeds: the first is paired with the first, and so on"
+        for own in others
+        if len(own.runs) == len(seeds) > 1 and [run.seed for run in own.runs] != seeds
     ]
 
 

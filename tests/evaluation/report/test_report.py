@@ -14,7 +14,7 @@ from pysimt_sac.evaluation.metrics import BleuMetric
 from pysimt_sac.evaluation.report.charts import Effect, Forest
 from pysimt_sac.evaluation.report.curves import curve_figures
 from pysimt_sac.evaluation.report.data import analyse, verdict
-from pysimt_sac.evaluation.report.input import ReportRequest, baseline_first, gather
+from pysimt_sac.evaluation.report.input import ReportRequest, baseline_first, gather, unpaired
 from pysimt_sac.evaluation.report.page import render_page
 from pysimt_sac.evaluation.report.runs import ReportSystem, RunFolder, RunLog, find_provenance, name_runs
 from pysimt_sac.evaluation.significance import OverSeeds
@@ -205,6 +205,9 @@ def score_of(difference, seeds=None, identical=False, n_runs=1):
         (score_of(0.5, OverSeeds(0.5, -0.3, 1.3, 3, 3)), ("BLEU", True),
          "SAC is not shown to differ from MLE: +0.50 BLEU, 95% over 3 seeds -0.30 to +1.30 (these runs do: p 0.01 over "
          "test sentences)."),
+        (score_of(0.1, OverSeeds(0.1, 0.05, 0.15, 3, 3)), ("BLEU", True),
+         "SAC is better than MLE by 0.10 BLEU, 95% over 3 seeds 0.05 to 0.15; over test sentences -0.10 to +0.30, so "
+         "others may not show it."),
         (score_of(0.5), ("BLEU", True),
          "In these runs SAC is better than MLE by 0.50 BLEU, 95% over test sentences 0.30 to 0.70; one run does not "
          "show what another seed would give."),
@@ -228,6 +231,16 @@ def test_forest_plots_have_what_is_better_on_the_right():
         return float(next(e.get("cx") for e in root.iter() if e.get("class") == "dot s0")) - zero
 
     assert plot(higher_is_better=True) > 0 > plot(higher_is_better=False)
+
+
+def test_runs_of_other_seeds_are_no_pairs(tmp_path):
+    def system(name, *seeds):
+        folders = (RunFolder(tmp_path, {}, FilterChain([]), {}, {}, {"train": {"seed": seed}}) for seed in seeds)
+        return ReportSystem(name, tuple(folders))
+
+    control, same, other, fewer = system("C1", 1, 2), system("A", 1, 2), system("B", 3, 4), system("D", 3)
+    (warning,) = unpaired([control, same, other, fewer])
+    assert warning.startswith("'B' and 'C1' have runs of other seeds")
 
 
 def test_the_control_is_the_baseline_unless_another_is_named(tmp_path):

@@ -20,7 +20,7 @@ PENALTIES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
 def tune_length(translator: Translator, split: str = "val") -> dict[str, Any]:
     """Set the translator's length penalty to the best one; return it with the BLEU of all of them.
 
-    Of several that are equally good, the smallest is chosen.
+    Of several that are equally good, the first of `PENALTIES` is chosen.
     """
     source = list(stream_lines(translator.source_of(split), "validation text"))
     references = [translator.filters(read_sentences(path)) for path in translator.model.val_refs]
@@ -30,7 +30,7 @@ def tune_length(translator: Translator, split: str = "val") -> dict[str, Any]:
     scores = {}
     for penalty in PENALTIES:
         ranked = [sorted(own, key=lambda each: -penalised(each, penalty)) for own in found]
-        scores[penalty] = bleu(translator.readable(translator.best_texts(ranked)), references)
+        scores[penalty] = bleu(translator.filters(translator.best_texts(ranked)), references)
     best = max(PENALTIES, key=scores.__getitem__)
     translator.search = dataclasses.replace(wanted, lp_alpha=best)
     return {"lp_alpha": best, "BLEU": {str(penalty): round(score, 4) for penalty, score in scores.items()}}
