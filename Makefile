@@ -25,7 +25,7 @@ help:
 	@echo "make bench   measure training and search"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    regenerate docs/options.md, the pages of results and the README's part on them"
-	@echo "make notebook   run the tutorial, docs/tutorial.ipynb, and store its outputs"
+	@echo "make notebook   run the notebooks of docs/, and store their outputs"
 	@echo "make site    build the documentation as a small static site, build/site"
 	@echo "make format  format the code with ruff"
 

@@ -42,7 +42,7 @@ setup(
     package_dir={"pysimt_sac.experiments": "experiments"},
     package_data={
         "pysimt_sac": ["py.typed", "corpora/*.tsv.gz", "reproduce/*.json", "evaluation/report/assets/*"],
-        "pysimt_sac.experiments": ["*.conf", "*.toml", "reproduce/*.toml", "workers/*.py"],
+        "pysimt_sac.experiments": ["*.conf", "*.toml", "reproduce/*.toml", "workers/*.py", "small_marian.py"],
     },
     install_requires=[
         "torch>=2.6,<3",

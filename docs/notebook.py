@@ -1,4 +1,4 @@
-"""Run all cells of the tutorial notebook and store their outputs: `make notebook`.
+"""Run all cells of the notebooks and store their outputs: `make notebook`.
 
 This needs no jupyter: a notebook is a list of cells in JSON. A cell's output is what it prints, the value of its last
 expression, and its figures.
@@ -15,12 +15,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-TUTORIAL = Path(__file__).with_name("tutorial.ipynb")
+NOTEBOOKS = ("tutorial", "marian")
 
 
-def read(path: Path = TUTORIAL) -> dict[str, Any]:
+def path_of(name: str) -> Path:
+    """Return a notebook's file."""
+    return Path(__file__).with_name(f"{name}.ipynb")
+
+
+def read(name: str) -> dict[str, Any]:
     """Read a notebook."""
-    return json.loads(path.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    return json.loads(path_of(name).read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def run_cell(source: str, names: dict[str, Any]) -> tuple[str, Any]:
@@ -97,12 +102,13 @@ def as_markdown(notebook: dict[str, Any], pictures: Path) -> str:
 
 
 def main() -> None:
-    """Run the tutorial in an empty folder, and store it."""
+    """Run each notebook in an empty folder, and store it."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with tempfile.TemporaryDirectory() as folder:
-        done = execute(read(), Path(folder))
-    TUTORIAL.write_text(json.dumps(done, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{TUTORIAL}\n")
+    for name in sys.argv[1:] or NOTEBOOKS:
+        with tempfile.TemporaryDirectory() as folder:
+            done = execute(read(name), Path(folder))
+        path_of(name).write_text(json.dumps(done, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        sys.stdout.write(f"{path_of(name)}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Build the documentation as a small static site, with Sphinx: `make site`.
 
-The pages stay plain Markdown; this script collects them in a folder, adds an index, the tutorial and an API reference
+The pages stay plain Markdown; this script collects them in a folder, adds an index, the notebooks and an API reference
 from the docstrings, and calls Sphinx. Neither building nor reading the site needs a network.
 """
 
@@ -13,14 +13,24 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))  # Sphinx's own processes do not need it
-from notebook import as_markdown, read
+from notebook import NOTEBOOKS, as_markdown, read
 
 from pysimt_sac import __version__
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
     "Get started": ("readme", "tutorial", "api", "reference"),
-    "Train": ("options", "algorithms", "extending", "completion", "resuming", "distributed", "pysimt", "huggingface"),
+    "Train": (
+        "options",
+        "algorithms",
+        "extending",
+        "completion",
+        "resuming",
+        "distributed",
+        "pysimt",
+        "huggingface",
+        "marian",
+    ),
     "Data and evaluation": (
         "own-corpus",
         "corpora",
@@ -119,7 +129,8 @@ def gather(folder: Path) -> None:
     for name, path in ELSEWHERE.items():
         text = (ROOT / path).read_text(encoding="utf-8")
         (folder / f"{name}.md").write_text(re.sub(r"\]\(docs/", "](", text), encoding="utf-8")
-    (folder / "tutorial.md").write_text(as_markdown(read(), folder), encoding="utf-8")
+    for name in NOTEBOOKS:
+        (folder / f"{name}.md").write_text(as_markdown(read(name), folder), encoding="utf-8")
     (folder / "reference.md").write_text(REFERENCE, encoding="utf-8")
     (folder / "conf.py").write_text(CONFIG.replace("{version}", __version__), encoding="utf-8")
     (folder / "static").mkdir()

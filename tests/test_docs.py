@@ -99,25 +99,45 @@ def load_script(name):
     return module
 
 
+def shown(cells):
+    """The kinds of output of each cell of a notebook."""
+    return [
+        [(output["output_type"], sorted(output.get("data", {}))) for output in cell["outputs"]]
+        for cell in cells
+        if cell["cell_type"] == "code"
+    ]
+
+
 @pytest.mark.slow
 def test_the_tutorial_runs_and_is_stored_with_what_it_shows(tmp_path):
     pytest.importorskip("matplotlib")
     notebook = load_script("notebook")
-    stored, done = notebook.read(), notebook.execute(notebook.read(), tmp_path)
-
-    def shown(cells):
-        return [
-            [(output["output_type"], sorted(output.get("data", {}))) for output in cell["outputs"]]
-            for cell in cells
-            if cell["cell_type"] == "code"
-        ]
-
+    stored, done = notebook.read("tutorial"), notebook.execute(notebook.read("tutorial"), tmp_path)
     assert shown(stored["cells"]) == shown(done["cells"])
     assert str(shown(stored["cells"])).count("image/png") == 2
     assert [cell["execution_count"] for cell in stored["cells"] if cell["cell_type"] == "code"] == list(range(1, 11))
     assert "ein mann putzt einen hund." in str(done)  # learned in four epochs
     page = notebook.as_markdown(done, tmp_path)
     assert page.count("![A figure](tutorial-") == len(list(tmp_path.glob("tutorial-*.png"))) == 2
+
+
+@pytest.mark.slow
+def test_the_notebook_about_transformers_runs_and_is_stored_with_what_it_shows(tmp_path):
+    """With less training."""
+    pytest.importorskip("transformers", reason="the extra `hf` is not installed")
+    notebook = load_script("notebook")
+    stored, done = notebook.read("marian"), notebook.read("marian")
+    less = {
+        '"max_epochs": 7, "eval_start": 7': '"max_iterations": 9, "eval_freq": 9',
+        "60\neval_freq: 30": "2\neval_freq: 1",
+    }
+    for cell in done["cells"]:
+        for old, new in less.items():
+            cell["source"] = "".join(cell["source"]).replace(old, new)
+    notebook.execute(done, tmp_path)
+    assert shown(stored["cells"]) == shown(done["cells"])
+    ours, theirs = ("".join(cell["outputs"][-1]["data"]["text/plain"]) for cell in stored["cells"][-2:])
+    assert ours.strip("[]").replace(" ", "") == theirs.replace(" ", "")  # of the trained model
 
 
 @pytest.mark.slow
@@ -128,7 +148,7 @@ def test_the_site_has_all_pages_and_needs_no_network(tmp_path):
     done = subprocess.run(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": PATH}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr  # warnings, such as a link to nowhere, are errors
     pages = {path.stem for path in (tmp_path / "site").glob("*.html")}
-    assert {path.stem for path in PAGES} | {"index", "tutorial", "reference", "results", "readme"} <= pages
+    assert {path.stem for path in PAGES} | {"index", "tutorial", "marian", "reference", "results", "readme"} <= pages
     for path in (tmp_path / "site").glob("*.html"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r'<(script|link|img)[^>]*(src|href)="https?:', text), path
