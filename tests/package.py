@@ -15,7 +15,8 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FEW = "train.max_iterations:4 train.eval_freq:2 train.eval_max_len:9 model.emb_dim:8 model.enc_dim:8 model.dec_dim:8"
+FEW = "train.max_iterations:4 train.eval_freq:2 train.eval_max_len:9 model.lr_warmup:2"
+FEW += " model.emb_dim:8 model.enc_dim:8 model.dec_dim:8"
 COMMANDS = f"""\
 pysimt-sac --version
 pysimt-sac prepare demo --out data/demo
