@@ -15,17 +15,17 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FEW = "train.max_iterations:4 train.eval_freq:2 train.eval_max_len:9 model.lr_warmup:2"
-FEW += " model.emb_dim:8 model.enc_dim:8 model.dec_dim:8"
+FEW = "train.max_iterations:4 train.eval_freq:2 train.eval_max_len:9 model.emb_dim:8 model.enc_dim:8 model.dec_dim:8"
 COMMANDS = f"""\
 pysimt-sac --version
 pysimt-sac prepare demo --out data/demo
 pysimt-sac config --copy demo_mle my.conf
-pysimt train --check -C my.conf {FEW}
-pysimt train -C my.conf {FEW}
-pysimt train -C demo_sac_bleu.conf {FEW} train.pretrained_file:./runs/my
+pysimt train --check -C my.conf {FEW} model.lr_warmup:2
+pysimt train -C my.conf {FEW} model.lr_warmup:2
+pysimt-sac config --copy demo_sac_bleu sac.conf
+pysimt train -C sac.conf {FEW} train.pretrained_file:./runs/my
 pysimt translate runs/my -s val -m 9 -o out/my
-pysimt translate runs/demo_sac_bleu -s val -m 9 -o out/sac
+pysimt translate runs/sac -s val -m 9 -o out/sac
 pysimt-sac score --ref data/demo/val.de --metrics bleu,chrf out/sac.val.gs
 pysimt-sac compare --ref data/demo/val.de --metrics bleu --baseline out/my.val.gs --system SAC out/sac.val.gs
 pysimt-sac reproduce demo --matrix equal_time.toml --out runs/equal-time --plan
