@@ -28,7 +28,7 @@ pysimt translate runs/my -s val -m 9 -o out/my
 pysimt translate runs/sac -s val -m 9 -o out/sac
 pysimt-sac score --ref data/demo/val.de --metrics bleu,chrf out/sac.val.gs
 pysimt-sac compare --ref data/demo/val.de --metrics bleu --baseline out/my.val.gs --system SAC out/sac.val.gs
-pysimt-sac reproduce demo --matrix equal_time.toml --out runs/equal-time --plan
+pysimt-sac reproduce demo --out runs/demo --plan
 """
 
 
