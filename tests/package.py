@@ -20,14 +20,15 @@ COMMANDS = f"""\
 pysimt-sac --version
 pysimt-sac prepare demo --out data/demo
 pysimt-sac config --copy demo_mle my.conf
-pysimt train --check -C my.conf {FEW}
-pysimt train -C my.conf {FEW}
-pysimt train -C demo_sac_bleu.conf {FEW} train.pretrained_file:./runs/my
+pysimt train --check -C my.conf {FEW} model.lr_warmup:2
+pysimt train -C my.conf {FEW} model.lr_warmup:2
+pysimt-sac config --copy demo_sac_bleu sac.conf
+pysimt train -C sac.conf {FEW} train.pretrained_file:./runs/my
 pysimt translate runs/my -s val -m 9 -o out/my
-pysimt translate runs/demo_sac_bleu -s val -m 9 -o out/sac
+pysimt translate runs/sac -s val -m 9 -o out/sac
 pysimt-sac score --ref data/demo/val.de --metrics bleu,chrf out/sac.val.gs
 pysimt-sac compare --ref data/demo/val.de --metrics bleu --baseline out/my.val.gs --system SAC out/sac.val.gs
-pysimt-sac reproduce demo --matrix equal_time.toml --out runs/equal-time --plan
+pysimt-sac reproduce demo --out runs/demo --plan
 """
 
 

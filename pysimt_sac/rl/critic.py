@@ -176,7 +176,7 @@ class CriticEnsemble:
         self.targets = [TargetNetwork(critic) for critic in self.critics]
         named = [pair for critic in self.critics for pair in critic.named_parameters()]
         weights, biases = ([part for name, part in named if ("bias" in name) == wanted] for wanted in (False, True))
-        groups = [{"params": weights, "weight_decay": weight_decay}, {"params": biases}]
+        groups: list[dict[str, Any]] = [{"params": weights, "weight_decay": weight_decay}, {"params": biases}]
         self.optimizer = torch.optim.Adam(groups, betas=(beta1, 0.999), fused=True)
 
     @classmethod
