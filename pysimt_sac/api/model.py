@@ -13,7 +13,6 @@ from pysimt_sac.core.options import read_section
 from pysimt_sac.core.sections import SearchOptions
 from pysimt_sac.hosts.engine.checkpoint import Checkpoint
 from pysimt_sac.hosts.engine.data.corpus import ParallelCorpus, Text, check_length
-from pysimt_sac.hosts.engine.decoding.scoring import log_probabilities
 from pysimt_sac.hosts.engine.decoding.search import Hypothesis
 from pysimt_sac.hosts.engine.decoding.translation import Translator, load_best, load_model, plain_text_of
 from pysimt_sac.hosts.engine.device import choose_device
@@ -127,8 +126,13 @@ class Model:
             model.sl: Text(sources, model.src_vocab, is_target=False),
             model.tl: Text(targets, model.trg_vocab, is_target=True),
         }
-        with out_of_memory_as_user_error(f"batches of {batch_size} sentences", "lower batch_size"):
-            return log_probabilities(model, ParallelCorpus(sides, batch_size), self.device)
+        found = [0.0] * len(sources)
+        with out_of_memory_as_user_error(f"batches of {batch_size} sentences", "lower batch_size"), torch.no_grad():
+            for batch in ParallelCorpus(sides, batch_size).loader():
+                batch.device(self.device)
+                for index, log_p in zip(batch.indices, model.log_p_of_targets(batch).tolist(), strict=True):
+                    found[index] = log_p
+        return found
 
 
 def check_texts(texts: Sequence[str], name: str) -> None:

@@ -108,9 +108,7 @@ def stream_lines(path: Path, what: str = "text file", decode: Decode | None = No
     n_bytes, most = 0, max(1 << 24, MOST_UNPACKED * path.stat().st_size)
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
-            for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
-                if len(raw) > LONGEST_LINE:
-                    raise UserError(f"line {number} is longer than {LONGEST_LINE >> 20} MB", path, "is it text?")
+            for number, raw in enumerate(raw_lines(stream, path), start=1):
                 if (n_bytes := n_bytes + len(raw)) > most:
                     raise UserError(f"unpacks to more than {MOST_UNPACKED} times its size", path, "is it text?")
                 yield decode(raw.removesuffix(b"\n"), number, path, path.name)
@@ -118,6 +116,16 @@ def stream_lines(path: Path, what: str = "text file", decode: Decode | None = No
         raise UserError("broken gzip file", path, "fetch or compress it again") from error
     except OSError as error:
         raise UserError(f"cannot be read: {why(error)}", path) from error
+
+
+def raw_lines(stream: IO[bytes] | gzip.GzipFile, where: object) -> Iterator[bytes]:
+    """Yield the lines of a stream, with their line ends."""
+    number = 0
+    while raw := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(raw) > LONGEST_LINE:
+            raise UserError(f"line {number} is longer than {LONGEST_LINE >> 20} MB", where, "is it text?")
+        yield raw
 
 
 def read_json(path: Path, what: str, hint: str = "", **options: Any) -> Any:

@@ -13,6 +13,7 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 # Spaces, what a terminal takes for the beginning of a command, and halves of surrogate pairs.
 NOT_IN_A_WORD = re.compile(r"[\s\x00-\x1f\x7f\x90\x9b\x9d\ud800-\udfff]")
+ENTRY = re.compile(r"\s*(?P<index>-?\d{1,18})\s+(?P<count>-?\d{1,18})\s*")
 BUILD_HINT = "build it with: pysimt build-vocab FILE -o FOLDER"
 
 
@@ -93,12 +94,10 @@ class Vocabulary:
 
 def parse_entry(token: str, value: Any, path: Path) -> tuple[str, int, int]:
     """Parse one entry of the file into (token, index, count)."""
-    try:
-        index, count = (int(number) for number in value.split())
-    except (AttributeError, ValueError) as error:
-        what = f'entry {token!r} is {value!r}, not "index count"'
-        raise UserError(what, path, BUILD_HINT) from error
-    return token, index, count
+    found = ENTRY.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise UserError(f'entry {token!r} is {value!r}, not "index count"', path, BUILD_HINT)
+    return token, int(found["index"]), int(found["count"])
 
 
 def check_entries(entries: list[tuple[str, int, int]], path: Path) -> None:

@@ -6,6 +6,7 @@ Codes are checked here because subword-nmt exits the program if they are invalid
 import base64
 import binascii
 import io
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from pysimt_sac.core.filters import FILTERS
 KINDS = ("bpe", "sentencepiece")
 JOINED_BY: dict[str, Callable[[str], str]] = {"bpe": FILTERS["de-bpe"], "sentencepiece": FILTERS["de-spm"]}
 FILE_NAMES = {"bpe": "bpe", "sentencepiece": "spm"}
+LONGEST_NUMBER = 18  # digits of a count
 
 Segmenter = Callable[[Iterable[str]], list[str]]
 
@@ -85,7 +87,11 @@ def make_segmenter(segmentation: Segmentation, where: object) -> Segmenter:
 
     codes, units = segmentation.model.split("\n"), None
     for number, line in enumerate(codes, start=1):
-        if not (number == 1 and line.startswith("#version:")) and len(line.split(" ")) != 2:
+        if number == 1 and line.startswith("#version:"):
+            is_valid = re.fullmatch(r"#version: \d{1,3}\.\d{1,3}", line) is not None
+        else:
+            is_valid = len(line.strip("\r ").split(" ")) == 2
+        if not is_valid:
             raise UserError(f"line {number} is not a pair of units", where, "is it the output of learn-bpe?")
     if segmentation.threshold and segmentation.units:
         units = frequent_units(segmentation.units.split("\n"), segmentation.threshold, where)
@@ -98,7 +104,7 @@ def frequent_units(lines: Iterable[str], threshold: int, where: object) -> set[s
     units = set()
     for number, line in enumerate(lines, start=1):
         unit, _, count = line.rpartition(" ")
-        if not unit or not count.isdecimal():
+        if not unit or not count.isdecimal() or len(count) > LONGEST_NUMBER:
             hint = "is it the output of subword-nmt's get-vocab?"
             raise UserError(f"line {number} is not a unit and its count", where, hint)
         if int(count) >= threshold:

@@ -70,12 +70,15 @@ def test_every_line_stays_one_line():
     assert [len(line.splitlines()) for line in side.restore(["a \u2028 b", "a\x85b"])] == [1, 1]
 
 
-@pytest.mark.parametrize(("codes", "line"), [("#version: 0.2\na b\na b c", 3), ("a", 1)])
+@pytest.mark.parametrize(
+    ("codes", "line"), [("#version: 0.2\na b\na b c", 3), ("a", 1), ("a b\n no", 2), ("#version: two\na b", 1)]
+)
 def test_invalid_codes_and_units_are_refused_with_their_line(codes, line):
     with pytest.raises(UserError, match=f"x.ckpt: line {line} is not a pair"):
         PlainSide(SidePreparation("en", segmentation=Segmentation("bpe", codes)), "x.ckpt")
-    with pytest.raises(UserError, match="line 2 is not a unit"):
-        frequent_units(["a 1", "b"], 1, "x")
+    for no_unit in ("b", "b x", "b " + "9" * 5000):
+        with pytest.raises(UserError, match="line 2 is not a unit"):
+            frequent_units(["a 1", no_unit], 1, "x")
 
 
 def test_sentencepiece_units_are_made_and_joined(sentencepiece_model):

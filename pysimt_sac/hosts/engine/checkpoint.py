@@ -230,7 +230,8 @@ def find_checkpoint(named: str | Path, metric: str) -> Path:
 def first_metric(checkpoint: Checkpoint) -> str:
     """Return the first of the `eval_metrics` that a checkpoint's run was validated with."""
     train = Options.from_dict(checkpoint.options).train
-    return read_section(TrainOptions, train, f"{checkpoint.path} [train]").eval_metrics[0]
+    named = read_section(TrainOptions, train, f"{checkpoint.path} [train]").eval_metrics
+    return named[0] if named else "loss"
 
 
 def load_checkpoint_of_run(folder: Path, last: bool = False) -> Checkpoint:

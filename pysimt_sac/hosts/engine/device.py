@@ -18,7 +18,7 @@ def choose_device(name: str) -> torch.device:
     match = re.fullmatch(r"(?P<count>\d*)gpu|cuda(:(?P<number>\d+))?|auto", wanted)
     if not match:
         raise UserError(f"unknown device {name!r}", "-d", "one of auto, cpu, gpu, cuda:N")
-    if match["count"] and int(match["count"]) != 1:
+    if match["count"] not in (None, "", "1"):
         raise UserError(
             f"{name!r} asks for {match['count']} GPUs", "-d", "a process uses one; torchrun starts several processes"
         )

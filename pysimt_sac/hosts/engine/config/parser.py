@@ -116,6 +116,8 @@ def check_config(options: Options, networks: Container[str] = NETWORKS) -> tuple
             hint = did_you_mean(key, names(TrainOptions))
             raise UserError(f"unknown key {key!r}", place_of(options, "train", key), hint)
     train = read_section(TrainOptions, options.train, f"{where} [train]")
+    if not train.eval_metrics:
+        raise UserError("no metric is named", f"{where} [train] eval_metrics", "e.g. eval_metrics: bleu,loss")
     load_plugin_modules(plugin_modules(options))
     model = find_model(train.model_type, f"{where} [train] model_type")
     network = network_of(options.train, options.model)

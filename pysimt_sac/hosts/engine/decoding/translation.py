@@ -4,7 +4,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import torch
 from tqdm import tqdm
@@ -17,6 +17,7 @@ from pysimt_sac.core.files import (
     decode_line,
     decode_plain_line,
     kind_of,
+    raw_lines,
     require_writable,
     stream_lines,
     why,
@@ -272,7 +273,7 @@ class Translator:
                 yield f"{number} ||| {text} ||| {hypothesis.score:.6f}"
 
     def translate_stream(
-        self, lines: BinaryIO, write: Callable[[str], None], warn: Callable[[str], None] = lambda _: None
+        self, lines: IO[bytes], write: Callable[[str], None], warn: Callable[[str], None] = lambda _: None
     ) -> None:
         """Translate lines as they arrive and write each translation at once; an empty line stays empty.
 
@@ -288,14 +289,14 @@ class Translator:
             n_before += sum(bool(line.strip()) for line in prepared)
 
 
-def lines_at_hand(stream: BinaryIO, most: int, decode: Decode = decode_line) -> Iterator[list[str]]:
+def lines_at_hand(stream: IO[bytes], most: int, decode: Decode = decode_line) -> Iterator[list[str]]:
     """Yield groups of at most `most` arrived lines: one by one from a person, full groups from a file."""
     most = min(most, MOST_AT_ONCE)
     arrived: queue.Queue[str | UserError | None] = queue.Queue(maxsize=4 * most)
 
     def read() -> None:
         try:
-            for number, raw in enumerate(stream, 1):
+            for number, raw in enumerate(raw_lines(stream, "standard input"), 1):
                 line = decode(raw.removesuffix(b"\n"), number, "standard input", "FILE")
                 check_length(line, number, "standard input")
                 arrived.put(line)

@@ -31,8 +31,6 @@ class Validator:
     def __init__(self, model: Any, options: TrainOptions, device: torch.device) -> None:
         self.model, self.options, self.device = model, options, device
         where = f"{model.opts.filename} [train] eval_metrics"
-        if not options.eval_metrics:
-            raise UserError("no metric is named", where, "e.g. eval_metrics: bleu,loss")
         self.metrics: dict[str, RegisteredMetric] = {
             name.upper(): METRICS.get(name, where) for name in options.eval_metrics
         }

@@ -220,3 +220,7 @@ def test_the_command_itself_answers_in_one_line(toy):
     (line,) = done.stderr.splitlines()
     assert re.fullmatch(r"pysimt\S* train: error: \S*toy.conf \[train\] lr: 'nan' is not a finite number .*", line)
     assert not toy.run_folder.parent.exists()
+
+
+def test_a_metric_is_needed_without_validation_too(refused):
+    refused("no metric is named", "train.eval_metrics:,", "train.eval_freq:-1")

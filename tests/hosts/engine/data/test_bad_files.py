@@ -89,6 +89,7 @@ VOCABULARIES = [
     (json.dumps({**SPECIAL, "a": "4"}), "entry 'a' is '4'"),
     (json.dumps({**SPECIAL, "a": "four 1"}), "entry 'a' is 'four 1'"),
     (json.dumps({**SPECIAL, "a": None}), "entry 'a' is None"),
+    (json.dumps({**SPECIAL, "a": "4 " + "9" * 400}), "entry 'a' is '4 99"),
     (json.dumps({**SPECIAL, "a\nb": "4 1"}), ".*cannot be one word of a line of text"),
     (json.dumps({**SPECIAL, "a b": "4 1"}), ".*cannot be one word of a line of text"),
     (json.dumps({**SPECIAL, "\x1b[2J": "4 1"}), ".*cannot be one word of a line of text"),

@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 
+from pysimt_sac.core.files import LONGEST_LINE
 from pysimt_sac.hosts.engine.checkpoint import OUR_TYPE
 
 
@@ -166,7 +167,9 @@ def test_a_checkpoint_that_lacks_weights_is_refused(trained_toy, refused, tmp_pa
         (b"one\r\n", "line 1 has a carriage return"),
         (b"one \0 two\n", "line 1 has a NUL byte"),
         (b"one " * 100_000 + b"\n", "line 1 has 100000 words"),
+        (b"o" * (LONGEST_LINE + 1), "line 1 is longer than 64 MB"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_standard_input_that_is_no_text_is_refused(trained_toy, translate_stdin, content, pattern):
     outcome = translate_stdin(content, trained_toy.final_checkpoint)
