@@ -11,7 +11,7 @@ from tests.hosts.engine.dying_runs import die_in_update, fork_training
 from tests.models.runs import assert_same_state, changes, equal, lines, points, train
 
 CRITICS = ["critic_pretrain_updates:4", "support_size:6", "gate_sentences:4"]
-OF_CRITICS = "q q_target return td_error entropy max_probability critic_loss critic_gradient mle_loss"
+OF_CRITICS = "q q_target return_to_go td_error entropy max_probability critic_loss critic_gradient mle_loss"
 OF_LABELS = "unsup_accuracy best_accuracy chance_accuracy unsup_mean unsup_n_1 unsup_n_8_or_more entropy q_spread"
 KINDS = {
     "reinforce": ("REINFORCENMT", ["baseline:greedy", "n_samples:2", "entropy_weight:0.01"],
@@ -32,7 +32,7 @@ KINDS = {
                    "unsup_mean reward_bleu reward_unsup"),
     "branched sac": ("BranchedSACNMT", ["buffer_size:4"], f"critic_weight gain_of_best {OF_CRITICS} replay_age"),
     "branched sac, sampled": ("BranchedSACNMT", ["branch_path:sample", "branch_continuation:sample",
-                              "lambda_return:0.5", "reward:gleu:0.7,bleu:0.3", "critic_every:1"], "q return"),
+                              "lambda_return:0.5", "reward:gleu:0.7,bleu:0.3", "critic_every:1"], "q return_to_go"),
     "vine, rarity": ("VineNMT", ["rarity_weight:1", "reward:gleu:0.7,unsup:0.3"], "rarity_bonus unsup_mean"),
     "sac unsup": ("SACUnsupNMT", ["permute_bonus:True"], f"{OF_LABELS} support_size"),
     "sac unsup, counts": ("SACUnsupNMT", ["bonus:counts"], OF_LABELS),
