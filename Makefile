@@ -13,7 +13,7 @@ QUICK := $(PARALLEL) -m "not slow"
   notebook site bench clean
 
 help:
-	@echo "make demo    train, translate and report on the generated demo corpus; ARGS=--hf: a model of transformers"
+	@echo "make demo    train, translate and report on the generated demo corpus; ARGS=--rare: rare senses, ARGS=--hf: a model of transformers"
 	@echo "make demo-all   the same with every algorithm"
 	@echo "make reproduce-demo   several seeds, controls, comparisons and tables on the demo corpus"
 	@echo "make test    run all tests"

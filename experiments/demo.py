@@ -1,7 +1,8 @@
 """What `make demo` runs: prepare the demo corpus, train, translate, score, show a table and make the report.
 
-With `--all` (`make demo-all`) every algorithm is trained, each from the same actor; with `--hf` the actor is a small
-Transformer of Hugging Face's transformers, in the shape of Marian.
+With `--all` (`make demo-all`) every algorithm is trained, each from the same actor; with `--rare` the actor trains for
+longer, so that it knows a quarter of the rare senses, and the rewards for rare words act on it; with `--hf` the actor
+is a small Transformer of Hugging Face's transformers, in the shape of Marian.
 
 Every step is a command that you could type yourself; it is shown before it runs. A step whose result is there already
 is not done again: training resumes where it stopped, or says that it has ended.
@@ -36,6 +37,13 @@ ALL_SYSTEMS = {
     "MRT": "demo_mrt",
     "AC": "demo_ac",
     "ERAC": "demo_erac",
+}
+RARE = {
+    "MLE": "demo_mle",
+    "continued MLE": "demo_control",
+    "SAC unsuper": "demo_sac_unsup",
+    "Vine": "demo_vine",
+    "Vine rare": "demo_vine_rare",
 }
 HUGGING_FACE = {
     "MLE": "hf_demo_mle",
@@ -105,18 +113,21 @@ def main() -> None:
     """All steps."""
     parser = argparse.ArgumentParser(description="Train on the generated demo corpus, translate, score and report.")
     parser.add_argument("--all", action="store_true", help="train every algorithm, not only the first ones")
+    parser.add_argument("--rare", action="store_true", help="train longer, then with rewards for rare words")
     parser.add_argument("--hf", action="store_true", help="train a small Marian model of transformers instead")
     args = parser.parse_args()
-    systems = HUGGING_FACE if args.hf else ALL_SYSTEMS if args.all else SYSTEMS
+    systems = HUGGING_FACE if args.hf else RARE if args.rare else ALL_SYSTEMS if args.all else SYSTEMS
     if not (DATA / "corpus.json").is_file():
         run("pysimt-sac", "prepare", "demo", "--out", DATA)
     if args.hf and not (DATA / "marian/config.json").is_file():
         run("small_marian.py", DATA / "train.en", DATA / "train.de", "--out", DATA / "marian")
-    for config in systems.values():
-        run("pysimt", "train", "-C", HERE / f"{config}.conf")
-        translate(config)
-    run("pysimt-sac", "report", *(f"{name}={RUNS / config}" for name, config in systems.items()), "--out", REPORT)
-    print(f"\n{render(table(systems), 'text')}")
+    runs = {name: f"{config}-long" if args.rare else config for name, config in systems.items()}
+    for name, config in systems.items():
+        longer = "train.max_epochs:14" if name == "MLE" else "vars.actor:demo_mle-long"
+        run("pysimt", "train", "-C", HERE / f"{config}.conf", *(["-s", "long", longer] if args.rare else []))
+        translate(runs[name])
+    run("pysimt-sac", "report", *(f"{name}={RUNS / folder}" for name, folder in runs.items()), "--out", REPORT)
+    print(f"\n{render(table(runs), 'text')}")
     print(f"\nData: {DATA}/  runs, checkpoints and translations: {RUNS}/demo_*/")
     print(f"Open {REPORT} in a browser to see what became of every sentence.")
 

@@ -69,6 +69,8 @@ def score_lines(results: Path, system: str) -> Iterator[str]:
     """Yield a table of a system's scores in a `results.json`, one line for each test set, search and metric."""
     found = read_json(results, "results", "it is written by pysimt-sac reproduce")
     scores = found.get("scores", []) if isinstance(found, Mapping) else []
+    if not all(isinstance(row, Mapping) and {"system", "part", "runs"} <= row.keys() for row in scores):
+        raise UserError("has other rows than a results.json", results, "it is written by pysimt-sac reproduce")
     own: list[Mapping[str, Any]] = [row for row in scores if row["system"] == system and row["part"] == "all"]
     if not own:
         known = ", ".join(dict.fromkeys(row["system"] for row in scores))

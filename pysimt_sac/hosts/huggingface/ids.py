@@ -27,7 +27,7 @@ class Ids:
         free = [place for place in (*sorted({pad, eos, unk}), n_theirs) if place > UNK]
         for place, number in {**special, **dict(zip(free, displaced, strict=True))}.items():
             theirs[place] = number
-        self.to_theirs_V = torch.tensor(theirs)
+        self.to_theirs_V, self.theirs_by_ours = torch.tensor(theirs), theirs  # on the device, and in host memory
         self.moved = torch.tensor([place for place, number in enumerate(theirs) if place != number and place != BOS])
         self.to_ours = {number: place for place, number in enumerate(theirs) if place != BOS}
 

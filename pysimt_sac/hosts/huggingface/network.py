@@ -24,6 +24,7 @@ from pysimt_sac.hosts.huggingface.actor import HuggingFaceActor
 from pysimt_sac.hosts.huggingface.options import HuggingFaceOptions, library
 from pysimt_sac.hosts.huggingface.stepper import HuggingFaceStepper
 from pysimt_sac.hosts.huggingface.text import ModelText, TokenizerVocabulary, loaded
+from pysimt_sac.rl.session import Log
 
 FILES = "hf_files"  # a key of a checkpoint's history
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -133,3 +134,10 @@ class HuggingFaceShell(EngineShell, HuggingFaceNMT):
     def as_actor(self) -> HuggingFaceActor:  # type: ignore[override]
         """Return the model as an actor."""
         return HuggingFaceNMT.as_actor(self)
+
+    def start_training(self, log: Log) -> None:
+        """Start, unless rewards could not tell where words begin."""
+        super().start_training(log)
+        if self.session and self.session.algorithm.collector and not any("▁" in token for token in self.text.tokens):
+            what = "its tokenizer does not mark words with ▁, so rewards cannot count them"
+            raise UserError(what, f"[model] hf_model: {self.settings.hf_model}", "take a model with SentencePiece")

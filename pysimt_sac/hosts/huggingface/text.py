@@ -142,7 +142,7 @@ class TokenizerVocabulary(Vocabulary):
         for number in numbers:
             if number == EOS and not debug:
                 break
-            kept.append(int(self.text.ids.to_theirs_V[number]))
+            kept.append(self.text.ids.theirs_by_ours[number])
         decoded = self.text.tokenizer.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return " ".join(str(decoded).split())
 

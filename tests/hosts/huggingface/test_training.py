@@ -14,6 +14,7 @@ import pysimt_sac
 from pysimt_sac.cli import main, main_sac
 from pysimt_sac.core.vocabulary import BOS, EOS, UNK
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint_of_run, load_state
+from pysimt_sac.hosts.huggingface.text import ModelText
 from tests.hosts.huggingface.conftest import LANGUAGES
 
 ALGORITHMS = {
@@ -29,6 +30,7 @@ ALGORITHMS = {
     "SACUnsupNMT": [],
     "VineNMT": ["model.reward_unit:word"],
     "BranchedSACNMT": [],
+    "OwnPrefixesNMT": [],
 }
 
 
@@ -144,6 +146,13 @@ def test_only_adapters_learn_with_lora(nllb_folder, configure, tmp_path):
 def test_mistakes_are_named(more, message, nllb_folder, configure, capsys):
     assert train(configure(nllb_folder, more)) == 2
     assert message in capsys.readouterr().err
+
+
+def test_pieces_without_a_mark_of_words_are_refused_for_rewards(nllb_folder, configure, capsys, monkeypatch):
+    whole = ModelText.shown_tokens
+    monkeypatch.setattr(ModelText, "shown_tokens", lambda text: [token.replace("▁", "") for token in whole(text)])
+    assert train(configure(nllb_folder, LANGUAGES), "train.model_type:VineNMT") == 2
+    assert "its tokenizer does not mark words with ▁" in capsys.readouterr().err
 
 
 def test_a_folder_without_a_model_is_a_mistake(configure, tmp_path, capsys):
