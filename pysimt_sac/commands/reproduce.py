@@ -27,7 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=positive, default=3, metavar="N", help="runs per system (default: 3)")
     parser.add_argument("--systems", default="", metavar="A,B", help="only these systems and those they start from")
     parser.add_argument("--short", action="store_true", help="short runs, to try it out")
-    parser.add_argument("--matrix", type=Path, metavar="FILE", help="your own systems and settings")
+    parser.add_argument(
+        "--matrix",
+        type=Path,
+        metavar="FILE",
+        help="your own systems and settings, or equal_time, ablations, unsupervised",
+    )
     parser.add_argument("--plan", action="store_true", help="print the plan with estimated times and exit")
     parser.add_argument("--trust", action="store_true", help="--plan: run Python files that configurations name")
     parser.add_argument("--print-matrix", action="store_true", help="print the matrix, to be edited, and exit")

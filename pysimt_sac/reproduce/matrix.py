@@ -134,9 +134,11 @@ TABLES: dict[str, type] = {
 
 
 def find_matrix(pair: str, given: Path | None) -> Matrix:
-    """Return the given matrix, or the one that comes with this package for a pair."""
+    """Return the given matrix, or the one that comes with this package for a pair. given: a file, or a shipped name."""
     folder = ready_folder()
     shipped = sorted(folder.glob("reproduce/*.toml")) if folder else []
+    if given and folder and not given.exists() and (folder / f"{given}.toml").is_file():
+        given = folder / f"{given}.toml"
     matrices = [read_matrix(path) for path in ([given] if given else shipped)]
     for matrix in matrices:
         if pair in matrix.pairs:

@@ -1,5 +1,7 @@
 """Matrices: the ready ones can be run, and mistakes in others are named before anything is trained."""
 
+from pathlib import Path
+
 import pytest
 
 from pysimt_sac.cli import main_sac
@@ -41,6 +43,13 @@ def test_the_papers_systems_and_their_controls_are_there():
     assert seeds.keys() - once == {"MLE", "C1", "SAC BLEU", "Branched SAC", "SAC unsuper", "Vine", "REINFORCE", "MRT"}
     french = [system.name for system in choose_systems(matrix, "en-fr", [])]
     assert french == ["MLE", "C1", "SAC BLEU", "Branched SAC", "SAC unsuper"]
+
+
+def test_a_shipped_matrix_is_found_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert find_matrix("en-de", Path("equal_time")).title == "Multi30K, equal time"
+    with pytest.raises(UserError, match="equal_tim"):
+        find_matrix("en-de", Path("equal_tim"))
 
 
 def test_named_systems_come_with_what_they_start_from():
