@@ -102,6 +102,7 @@ def test_long_sentences_are_left_out_of_training_only():
         corpus(training=True, bucket_by="src", max_len=1)
 
 
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on a machine with a single core
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_loading_leaves_the_runs_random_state_alone_and_may_start_anywhere(num_workers):
     training = corpus(training=True, bucket_by="src")
