@@ -72,7 +72,9 @@ class HealthMonitor:
         for name, mean in means.items():
             if name.startswith("reward_") and abs(mean) > LARGEST_REWARD:
                 part = name.removeprefix("reward_")
-                found[name] = f"the reward {part!r} gives a translation {mean:.3g}; divide it, so that good ones score about 1"
+                found[name] = (
+                    f"the reward {part!r} gives a translation {mean:.3g}; divide it, so that good ones score about 1"
+                )
         nll = means.get("mle_loss", math.inf)
         self.lowest_nll = min(self.lowest_nll, nll)
         if math.isfinite(nll) and nll > LARGEST_NLL * self.lowest_nll + 1:

@@ -78,7 +78,10 @@ if not os.path.exists({str(tmp_path / "died")!r}):
         ("import sys\nfor line in sys.stdin: print('well', flush=True)", "'well', which is not a finite number"),
         ("import sys\nfor line in sys.stdin: print('nan', flush=True)", "'nan', which is not a finite number"),
         ("import time\ntime.sleep(100)", "wrote 0 of 5 numbers, and then nothing for 0.5 s"),
-        ("import sys\nprint(1, flush=True)\nfor line in sys.stdin: pass", "wrote 1 of 5 numbers, and then nothing"),
+        (
+            "import sys\nsys.stdin.readline()\nprint(1, flush=True)\nsys.stdin.read()",
+            "wrote 1 of 5 numbers, and then nothing",
+        ),
     ],
     ids=["dies", "nonsense", "not finite", "hangs", "too few"],
 )
