@@ -69,6 +69,7 @@ class Actor(Protocol):
     target: str
     tokens: Sequence[str]  # the target vocabulary, by id
     source_tokens: Sequence[str]  # the source vocabulary
+    source_prefix: str  # text that the model wants before every source, and that is no part of it
     piece_filters: Sequence[str]  # filters that join its pieces into words, before those of the configuration
 
     @property

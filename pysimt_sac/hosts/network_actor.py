@@ -20,6 +20,7 @@ class NetworkActor:
     """Encoders and decoder as one module, `networks`, with the entries `encoders` and `dec`."""
 
     piece_filters: Sequence[str] = ()
+    source_prefix: str = ""
 
     def __init__(
         self,

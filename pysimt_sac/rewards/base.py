@@ -49,6 +49,8 @@ from pysimt_sac.core.vocabulary import EOS, SPECIAL_TOKENS, UNK
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from pysimt_sac.core.actor import Actor
+
 T = TypeVar("T")
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 UNKNOWN_WORD = SPECIAL_TOKENS[UNK]
@@ -127,20 +129,27 @@ class ReadOptions(Protocol):
 class SourceTexts:
     """The sources of a batch, converted to text on demand.
 
-    numbers: positions of the sentences in the training text, from 0; empty if unknown. filters: join pieces into
-    words if `reward_unit` is `word`.
+    numbers: positions of the sentences in the training text, from 0; empty if unknown. prefix: what the model wants
+    before every source. filters: join pieces into words if `reward_unit` is `word`.
     """
 
     ids_SB: "Tensor"
     tokens: Sequence[str]
     numbers: Sequence[int] = ()
+    prefix: str = ""
     filters: Callable[[list[str]], list[str]] = list
+
+    @classmethod
+    def of(cls, actor: "Actor", ids_SB: "Tensor", numbers: Sequence[int] = ()) -> "SourceTexts":
+        """Return the sources of a batch of an actor's."""
+        return cls(ids_SB, actor.source_tokens, numbers, actor.source_prefix)
 
     @cached_property
     def texts(self) -> list[str]:
         """One line per sentence."""
         rows = self.ids_SB.t().tolist()
-        return self.filters([" ".join(self.tokens[word] for word in row if word > EOS) for row in rows])
+        lines = self.filters([" ".join(self.tokens[word] for word in row if word > EOS) for row in rows])
+        return [line.removeprefix(self.prefix).strip() for line in lines] if self.prefix else lines
 
 
 @dataclasses.dataclass(frozen=True)

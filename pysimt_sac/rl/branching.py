@@ -79,7 +79,7 @@ def collect_branched(
         )
     experience = collector.score(actor, batch, path, step, generator, True, references_RB)
     choices = likeliest_words(trace, len(path.tokens_TB) - 1, options.branch_min_probability)
-    source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
+    source = SourceTexts.of(actor, batch[actor.source], batch.indices)
     if known_rewards:
         inputs = path.tokens_TB, references_RB, choices.tokens_TBK, limits_B
         choices = choices._replace(rewards_TBK=collector.next_rewards(actor, *inputs, source))

@@ -86,7 +86,7 @@ class Collector:
             stepper = actor.stepper(repeat_encoded(encoded, n_samples))
             self.samples = roll_out(stepper, limits_B, self.generator)
         references_RC = batch[actor.target].repeat_interleave(n_samples, 1)
-        source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
+        source = SourceTexts.of(actor, batch[actor.source], batch.indices)
         sentences = [sentence for sentence in range(batch.size) for _ in range(n_samples)]
         samples = Translations.from_ids(self.samples.tokens_TB, references_RC, actor.tokens, source, sentences)
         self.reward_metrics = self.rewarder.learn(samples)
@@ -107,7 +107,7 @@ class Collector:
         """
         reference_RB = batch[actor.target]
         against_RB = reference_RB if scored_against_RB is None else scored_against_RB
-        source = SourceTexts(batch[actor.source], actor.source_tokens, batch.indices)
+        source = SourceTexts.of(actor, batch[actor.source], batch.indices)
         translations = Translations.from_ids(rollout.tokens_TB, against_RB, actor.tokens, source=source)
         rewards = self.rewarder(translations)
         if self.permute and scored_against_RB is None:

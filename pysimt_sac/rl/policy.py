@@ -44,6 +44,6 @@ def known_rewards(
     candidates = tokens_NK.new_zeros(steps.shape[0] * steps.shape[1], tokens_NK.size(1))
     candidates_TBK = candidates.index_copy(0, steps.positions_N, tokens_NK).unflatten(0, steps.shape)
     limits_B = step_limits(experience.batch.lengths[experience.sides[1]], collector.max_len)
-    source = SourceTexts(experience.source_SB, actor.source_tokens)
+    source = SourceTexts.of(actor, experience.source_SB)
     inputs = experience.tokens_TB, experience.reference_RB, candidates_TBK, limits_B, source
     return steps.flatten(experience.rewards_TB), steps.flatten(collector.next_rewards(actor, *inputs))

@@ -85,7 +85,9 @@ class HuggingFaceNMT(SimultaneousNMT):
         def load_batches(split: str, batch_size: int) -> list[Batch]:
             return list(self.load_data(split, batch_size, mode="eval").loader())
 
-        return HuggingFaceActor(self.hf, self.text.ids, self.text.tokens, load_batches, self.recipe.precision)
+        actor = HuggingFaceActor(self.hf, self.text.ids, self.text.tokens, load_batches, self.recipe.precision)
+        actor.source_prefix = self.text.options.source_prefix
+        return actor
 
     def encode(self, batch: dict[str, Tensor]) -> Encoded:
         """Return the source's states and mask."""

@@ -118,6 +118,30 @@ def test_sentences_of_the_vocabulary_are_the_tokenizers(nllb_run):
     assert source[-1] == EOS
 
 
+REWARD = """\
+from pathlib import Path
+from pysimt_sac.rewards import reward
+
+@reward("seen")
+def seen(translations):
+    Path(__file__).with_suffix(".txt").write_text("\\n".join(translations.sources))
+    return [0.0] * len(translations.hypotheses)
+"""
+
+
+def test_rewards_see_the_sources_without_what_the_model_wants_before_them(
+    nllb_folder, toy_texts, configure, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("pysimt_sac.rl.session.NO_ACTOR", "starts at random")
+    (tmp_path / "seen.py").write_text(REWARD)
+    reward = ["model.reward:seen", f"model.reward_modules:{tmp_path}/seen.py", "model.reward_unit:word"]
+    words = ["train.model_type:REINFORCENMT", *reward, "model.source_prefix:one two", "train.max_iterations:1"]
+    assert train(configure(nllb_folder, LANGUAGES), *words) == 0
+    seen = (tmp_path / "seen.txt").read_text().split("\n")
+    assert {*seen} <= {*(toy_texts / "train.src").read_text().splitlines()}
+    assert len({*seen}) > 1
+
+
 def test_only_adapters_learn_with_lora(nllb_folder, configure, tmp_path):
     path = configure(nllb_folder, f"{LANGUAGES}\nlora_rank: 2\ngradient_checkpointing: True\nprecision: bfloat16")
     assert train(path, "train.eval_freq:-1", "train.max_iterations:2") == 0
