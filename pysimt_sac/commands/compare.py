@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("--ref", required=True, metavar="REF", help="reference")
     options.add_system_arguments(parser, required=True)
-    parser.add_argument("--sets", nargs="+", default=[], metavar="SET", help="names that replace {set} in all paths")
+    options.add_set_argument(parser)
     parser.add_argument("--pool", action="store_true", help="concatenate all test sets")
     parser.add_argument("--no-unk", action="store_true", help="leave out sentences in which any run has <unk>")
     parser.add_argument("--mlt", metavar="TSV", help="only sentences with an ambiguous word of this list")
@@ -71,13 +71,8 @@ def run(args: argparse.Namespace) -> int:
 
 def read_test_sets(args: argparse.Namespace) -> list[TestSet]:
     """Read all references and hypotheses."""
-    for name in args.sets:
-        if args.sets.count(name) > 1:
-            raise UserError(f"{name!r} is given twice", "--sets", "give each test set once")
     systems = options.given_systems(args)
-    for path in (args.ref, *(file for _, files in systems for file in files)):
-        if args.sets and "{set}" not in path:
-            raise UserError("has no {set}, but --sets is given", path, "write {set} in place of the test set's name")
+    options.check_sets(args, [args.ref, *(file for _, files in systems for file in files)])
 
     def read(path: str, test_set: str, what: str = "hypothesis") -> NamedText:
         return read_text(Path(path.replace("{set}", test_set) if args.sets else path), what)
@@ -109,16 +104,11 @@ def with_ambiguous_words(test_set: TestSet, path: Path) -> TestSet:
     return TestSet(test_set.name, keep(test_set.reference), systems)
 
 
-def concatenate(texts: Sequence[NamedText]) -> NamedText:
-    """Concatenate texts."""
-    return NamedText(" + ".join(text.name for text in texts), tuple(line for text in texts for line in text.lines))
-
-
 def pool(test_sets: Sequence[TestSet]) -> TestSet:
     """Concatenate test sets."""
     systems = []
     for number, (name, _) in enumerate(test_sets[0].systems):
         parts = [test_set.systems[number][1] for test_set in test_sets]
-        systems.append((name, tuple(map(concatenate, zip(*parts, strict=True)))))
+        systems.append((name, tuple(map(NamedText.concatenate, zip(*parts, strict=True)))))
     names = " + ".join(test_set.name for test_set in test_sets)
-    return TestSet(names, concatenate([test_set.reference for test_set in test_sets]), tuple(systems))
+    return TestSet(names, NamedText.concatenate([test_set.reference for test_set in test_sets]), tuple(systems))

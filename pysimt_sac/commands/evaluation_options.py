@@ -85,6 +85,22 @@ def add_system_arguments(parser: argparse.ArgumentParser, required: bool) -> Non
     )
 
 
+def add_set_argument(parser: argparse.ArgumentParser, note: str = "") -> None:
+    """Add the names of several test sets."""
+    help_text = f"names that replace {{set}} in all paths{note}"
+    parser.add_argument("--sets", nargs="+", default=[], metavar="SET", help=help_text)
+
+
+def check_sets(args: argparse.Namespace, paths: Iterable[str]) -> None:
+    """Check the names of test sets, and that all paths have a place for them."""
+    for name in args.sets:
+        if args.sets.count(name) > 1:
+            raise UserError(f"{name!r} is given twice", "--sets", "give each test set once")
+    for path in paths:
+        if args.sets and "{set}" not in path:
+            raise UserError("has no {set}, but --sets is given", path, "write {set} in place of the test set's name")
+
+
 def add_resampling_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the numbers of samples and the seed."""
     defaults = Resampling()
@@ -107,7 +123,7 @@ def given_systems(args: argparse.Namespace) -> list[tuple[str, list[str]]]:
     for name, files in systems:
         if not files:
             raise UserError(f"{name!r} has no hypotheses", "--system", "--system NAME HYP...")
-        if Path(name.replace("{set}", next(iter(getattr(args, "sets", [])), ""))).is_file():
+        if Path(name.replace("{set}", next(iter(args.sets), ""))).is_file():
             what = f"{name!r} is a file, and would be taken for the system's name"
             raise UserError(what, "--system", "--system NAME HYP...")
     return systems

@@ -30,13 +30,14 @@ from pysimt_sac.evaluation.tables import Table
 
 COLUMNS = ("word", "correct", "candidates", "line", "rare")
 CORRECT, MISSING, WRONG = 1, 0, -1
+PARTS = ("all", "rare", "common")
 ACCURACY_HEADER = (
     "cases", "system", "runs", "number", "LTA", "ALI", "ALI (paper)", "LTA diff.", "p", "ALI diff.", "p",
 )  # fmt: skip
 ACCURACY_NOTES = (
     "LTA: a correct form is in the hypothesis; ALI: +1 for a correct form, -1 for a known wrong one, 0 for neither",
     "ALI (paper): 2 LTA - 100, as in the paper's figures for all cases",
-    f"rare: the correct translation is not the most frequent one in training; * p <= {SIGNIFICANT}",
+    f"rare: the correct translation is not the most frequent one in training, common: it is; * p <= {SIGNIFICANT}",
 )
 
 
@@ -82,23 +83,25 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class LexicalAccuracy:
-    """A system's accuracy on all cases, on rare cases, and on each ambiguous word."""
+    """A system's accuracy on all cases, on rare and on common ones, and on each ambiguous word."""
 
     system: str
     runs: int
     all: Accuracy
     rare: Accuracy
+    common: Accuracy
     words: dict[str, Accuracy]
 
 
 @dataclass(frozen=True)
 class LexicalComparison:
-    """All systems, and significance tests of LTA and ALI against the first, on all cases and on rare ones."""
+    """All systems, and significance tests of LTA and ALI against the first, on all cases, rare and common ones."""
 
     systems: tuple[LexicalAccuracy, ...]
     resampling: Resampling
     all: tuple[MetricComparison, ...]
     rare: tuple[MetricComparison, ...]
+    common: tuple[MetricComparison, ...]
 
 
 def read_cases(path: Path, case_sensitive: bool = False) -> list[Case]:
@@ -174,9 +177,16 @@ def accuracy_of(name: str, cases: Sequence[Case], labels: FloatArray) -> Lexical
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, case in enumerate(cases):
         by_word[case.word].append(number)
-    rare = [number for number, case in enumerate(cases) if case.rare]
     words = {word: count_labels(labels[:, numbers]) for word, numbers in sorted(by_word.items())}
-    return LexicalAccuracy(name, len(labels), count_labels(labels), count_labels(labels[:, rare]), words)
+    every, rare, common = (count_labels(labels[:, numbers]) for numbers in by_frequency(cases))
+    return LexicalAccuracy(name, len(labels), every, rare, common, words)
+
+
+def by_frequency(cases: Sequence[Case]) -> tuple[list[int], list[int], list[int]]:
+    """Return the numbers of all cases, of rare and of common ones."""
+    rare = [number for number, case in enumerate(cases) if case.rare]
+    common = [number for number, case in enumerate(cases) if not case.rare]
+    return list(range(len(cases))), rare, common
 
 
 def lexical_accuracy(cases: Sequence[Case], hypothesis: Sequence[str], name: str = "system") -> LexicalAccuracy:
@@ -233,15 +243,14 @@ def compare_lexical(
         statistics = sentence_statistics([cases[number] for number in numbers], labels[:, numbers])
         return compare_statistics([statistics] * len(METRICS), METRICS, systems, resampling)
 
-    everything = list(range(len(cases)))
-    rare = [number for number in everything if cases[number].rare]
-    return LexicalComparison(accuracies, resampling, test(everything), test(rare))
+    return LexicalComparison(accuracies, resampling, *map(test, by_frequency(cases)))
 
 
 def accuracy_table(comparison: LexicalComparison) -> Table:
-    """Make a table of each system's LTA and ALI, on all cases and on rare ones."""
+    """Make a table of each system's LTA and ALI, on all cases, on rare and on common ones."""
     rows: list[tuple[str, ...]] = []
-    for kind, tests in (("all", comparison.all), ("rare", comparison.rare)):
+    for kind in PARTS:
+        tests: tuple[MetricComparison, ...] = getattr(comparison, kind)
         for number, system in enumerate(comparison.systems):
             accuracy: Accuracy = getattr(system, kind)
             rows.append(
@@ -261,7 +270,7 @@ def accuracy_table(comparison: LexicalComparison) -> Table:
         header=ACCURACY_HEADER,
         rows=tuple(rows),
         left=2,
-        rules=frozenset({0, len(comparison.systems)}),
+        rules=frozenset(range(0, len(rows), len(comparison.systems))),
         notes=(*ACCURACY_NOTES, f"p: approximate randomisation over sentences, {shuffles}, seed {resampling.seed}"),
     )
 

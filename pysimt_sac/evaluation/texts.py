@@ -25,6 +25,11 @@ class NamedText:
     lines: tuple[str, ...]
     path: Path | None = None
 
+    @classmethod
+    def concatenate(cls, texts: "Sequence[NamedText]") -> "NamedText":
+        """Concatenate texts."""
+        return cls(" + ".join(text.name for text in texts), tuple(line for text in texts for line in text.lines))
+
 
 # Marks of preprocessing that hypothesis and reference must both have or both lack: pattern, name, what to do.
 PREPROCESSING_MARKS = (

@@ -21,8 +21,8 @@ from pysimt_sac.corpora.record import versions
 from pysimt_sac.evaluation.report.runs import read_curves
 from pysimt_sac.evaluation.significance import PAIRED, SIGNIFICANT, OverSeeds, holm, over_seeds
 from pysimt_sac.reproduce.corpus import Corpus, Preparation, Request
-from pysimt_sac.reproduce.matrix import POOLED, Matrix
-from pysimt_sac.reproduce.scoring import ALL, CASES, RARE, Scoring
+from pysimt_sac.reproduce.matrix import Matrix
+from pysimt_sac.reproduce.scoring import ALL, CASES_OF, Scoring, pooled_first
 from pysimt_sac.reproduce.step_records import PACKAGES, Step, StepRecord, commit
 from pysimt_sac.reproduce.steps import Training, Work
 
@@ -211,7 +211,7 @@ class Results:
 
     def test_sets(self) -> list[str]:
         """Return the names of the test sets, the pooled one first if there are several."""
-        return [POOLED, *self.tests] if len(self.tests) > 1 else self.tests
+        return pooled_first(self.tests)
 
 
 def collect(
@@ -302,8 +302,8 @@ def parts_of(step: Scoring, output: Json) -> list[tuple[str, str, int, list[Json
     """Return the parts that a step has scored: test set, part, number of sentences or words, metrics."""
     if "comparison" in output:  # of `lexical`
         found = output["comparison"]
-        sizes = {kind: found["systems"][0][kind]["cases"] for kind in ("all", "rare")}
-        return [(step.test_set, part, sizes[kind], found[kind]) for part, kind in ((CASES, "all"), (RARE, "rare"))]
+        sizes = {kind: found["systems"][0][kind]["cases"] for kind in CASES_OF}
+        return [(step.test_set, part, sizes[kind], found[kind]) for kind, part in CASES_OF.items()]
     return [
         (step.test_set or part["test_set"], step.part, part["sentences"], part["metrics"])
         for part in output["comparisons"]

@@ -12,11 +12,12 @@ from pysimt_sac.reproduce.step_records import Step, digest
 from pysimt_sac.reproduce.steps import Translating, without_paths
 
 # Increase it with every code change that affects the figures of the same translations: they are then recomputed.
-REVISION = 2
+REVISION = 3
 METRICS = ("bleu", "chrf", "ter", "meteor", "length")
 REPORT = "report.html"
-# Parts of a test set: its sentences, those without `<unk>`, those with ambiguous words; ambiguous words, rare ones.
-ALL, NO_UNKNOWN, AMBIGUOUS, CASES, RARE = "all", "noUNK", "ambiguous", "cases", "rare cases"
+# Parts of a test set: its sentences, those without `<unk>`, those with ambiguous words; and ambiguous words.
+ALL, NO_UNKNOWN, AMBIGUOUS, CASES, RARE, COMMON = "all", "noUNK", "ambiguous", "cases", "rare cases", "common cases"
+CASES_OF = {"all": CASES, "rare": RARE, "common": COMMON}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class ScoringSteps:
                 if len(self.matrix.data.tests) > 1:
                     found.append(self.score("compare", [*words, "--pool"], baseline, search, POOLED))
                 if search == first and self.has_ambiguous():
-                    found += [self.lexical(search, baseline, name) for name in self.matrix.data.tests]
+                    found += [self.lexical(search, baseline, name) for name in pooled_first(self.matrix.data.tests)]
             if search == first and baselines:
                 words = self.compare_words(search, baselines[0])
                 found.append(self.score("compare", [*words, "--no-unk"], baselines[0], search, part=NO_UNKNOWN))
@@ -82,9 +83,12 @@ class ScoringSteps:
 
     def lexical(self, search: str, baseline: str, test_set: str) -> Step:
         """Return the step for the ambiguous words of one test set."""
-        words = [word.replace("{set}", test_set) for word in self.hypotheses(search, baseline)]
-        cases = self.corpus.places.fill(self.matrix.data.ambiguous, test_set)
-        words += ["--mlt", cases, "--words", "0", *self.resampling()]
+        words = [*self.hypotheses(search, baseline), "--mlt", self.corpus.places.fill(self.matrix.data.ambiguous)]
+        if test_set == POOLED:
+            words += ["--sets", *self.matrix.data.tests]
+        else:
+            words = [word.replace("{set}", test_set) for word in words]
+        words += ["--words", "0", *self.resampling()]
         return self.score("lexical", words, baseline, search, test_set)
 
     def score(
@@ -135,6 +139,11 @@ class ScoringSteps:
         relative = [str(word).replace(str(self.out), "") for word in words]
         key = [name, __version__, REVISION, self.corpus.text.key, self.signatures, relative]
         return digest([*key, without_paths(files, places.data)])
+
+
+def pooled_first(tests: Sequence[str]) -> list[str]:
+    """Return the names of the test sets, after the pooled one if there are several."""
+    return [POOLED, *tests] if len(tests) > 1 else [*tests]
 
 
 def find_metrics(matrix: Matrix, pair: str) -> MetricChoice:

@@ -15,7 +15,7 @@ from pysimt_sac.evaluation.significance import PAIRED, SIGNIFICANT
 from pysimt_sac.evaluation.tables import Table, as_markdown, best_cells
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.results import ABSENT, Json, Results, Score, spread
-from pysimt_sac.reproduce.scoring import ALL, AMBIGUOUS, CASES, NO_UNKNOWN, RARE
+from pysimt_sac.reproduce.scoring import ALL, AMBIGUOUS, CASES, CASES_OF, NO_UNKNOWN, RARE
 
 STARS = f"± standard deviation over runs; * p <= {SIGNIFICANT} against the baseline"
 P_NOTE = "over sentences, whether these runs differ; corrected by Holm, but for the primary endpoint"
@@ -28,6 +28,7 @@ NOTES = {
     "lexical-all": "The paper's ALI for all cases is 2 LTA - 100. Own ALI: -1 for known wrong translations only.",
     "lexical-rare": "Own rare cases are counted by inflected form, so there are more of them than in the paper.",
 }
+SEEDS = "95%, seeds"
 STEMS = "METEOR (exact stem)"
 NOTE_ON_STEMS = "Own METEOR: exact words and stems only; it cannot be compared with the paper's."
 Row = tuple[str, ...]
@@ -88,7 +89,7 @@ def gains_table(results: Results, baseline: str) -> Table:
         "p, sentences: whether these runs differ; -: the baseline has other seeds",
         f"cost: time of a run, in updates of maximum likelihood; {baseline}'s is {cost_cell(results, baseline)}",
     ]
-    header = ("system", "runs", "difference", "95%, seeds", "better", "p, sentences", "cost")
+    header = ("system", "runs", "difference", SEEDS, "better", "p, sentences", "cost")
     return Table(header, tuple(rows), f"{where}: difference from {baseline}", notes=with_rule(results, notes))
 
 
@@ -179,7 +180,7 @@ def comparison_table(results: Results, search: str, baseline: str) -> Table:
             rows.append((label, bleu.system, str(len(bleu.runs)), *cells, ratio, *difference))
     arrows = (f"{name} {'↑' if results.metrics[name]['higher_is_better'] else '↓'}" for name in metrics)
     header = ("test set", "system", "runs", *arrows, "length", "BLEU diff.", "95%, sentences", "p, sentences",
-              "95%, seeds", "better")  # fmt: skip
+              SEEDS, "better")  # fmt: skip
     notes = [STARS, f"p: {P_NOTE}", "over seeds, whether the method helps; better: seeds with which it does"]
     if STEMS in metrics:
         notes.append("METEOR: our implementation, exact and stem matches only; not comparable with the paper's")
@@ -203,28 +204,29 @@ def difference_cells(results: Results, score: Score, baseline: str) -> tuple[str
 
 
 def lexical_table(results: Results, baseline: str) -> Table:
-    """Return LTA and ALI on all and on rare cases, with p."""
+    """Return LTA and ALI on all cases, on rare and on common ones, with p and with the difference over seeds."""
     rows: list[tuple[str, ...]] = []
     rules = set()
     search = results.searches[0]
-    for test_set in results.tests:
-        for part, kind in ((CASES, "all"), (RARE, "rare")):
+    for test_set in results.test_sets():
+        for kind, part in CASES_OF.items():
             rules.add(len(rows))
-            name, ali = short_name(test_set), results.scored(search, test_set, part, "ALI")
-            lta = results.compared(search, test_set, baseline, part, "LTA")
-            if not lta:
-                rows.append((name, f"{kind}: no cases", *[ABSENT] * 6))
-            for number, first in enumerate(lta):
-                label = (f"{name}, {kind} ({first.size})" if number == 0 else "", first.system)
-                cells = [cell for own in (first, ali[first.system])
-                         for cell in (results.show(own, baseline, 2), p_cell(results, own, baseline))]  # fmt: skip
-                rows.append((*label, str(len(first.runs)), *cells, f"{2 * first.mean - 100:.2f}"))
-    header = ("test set", "system", "runs", "LTA", "p", "ALI", "p", "2 LTA - 100")
-    notes = with_rule(
-        results,
-        (STARS, f"p: {P_NOTE}", "The paper's ALI on all cases is 2 LTA - 100; ours is -1 only for known wrong ones."),
-    )
+            ali = results.scored(search, test_set, part, "ALI")
+            for number, lta in enumerate(results.compared(search, test_set, baseline, part, "LTA")):
+                label = f"{short_name(test_set)}, {kind} ({lta.size})" if number == 0 else ""
+                cells = [cell for own in (lta, ali[lta.system]) for cell in lexical_cells(results, own, baseline)]
+                rows.append((label, lta.system, str(len(lta.runs)), *cells))
+    header = ("test set", "system", "runs", *("LTA", "diff.", "p", SEEDS), *("ALI", "diff.", "p", SEEDS))
+    notes = with_rule(results, (STARS, f"p: {P_NOTE}", "ALI: -1 for known wrong translations only"))
     return Table(header, tuple(rows), left=2, rules=frozenset(rules), notes=notes)
+
+
+def lexical_cells(results: Results, score: Score, baseline: str) -> list[str]:
+    """Return LTA or ALI, the difference from the baseline, its p, and its interval over seeds."""
+    seeds = results.over_seeds(score, baseline) if score.system != baseline else None
+    difference = f"{results.difference(score, baseline):+.2f}" if score.system != baseline else ABSENT
+    interval = seeds.interval if seeds else ABSENT
+    return [results.show(score, baseline, 2), difference, p_cell(results, score, baseline), interval]
 
 
 def p_cell(results: Results, score: Score, baseline: str) -> str:
