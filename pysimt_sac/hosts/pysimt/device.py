@@ -15,6 +15,7 @@ USED = {
     "config.Options.from_dict": "dict_",
     "mainloop.MainLoop": "model train_opts dev_mgr",
     "mainloop.MainLoop.do_validation": "",
+    "mainloop.MainLoop.train_batch": "batch",
     "mainloop.MainLoop.train_epoch": "",
     "mainloop.Monitor": "save_path exp_id model logger patience eval_metrics",
     "mainloop.TensorBoard": "",

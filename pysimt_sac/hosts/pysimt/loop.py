@@ -3,7 +3,9 @@
 import contextlib
 import logging
 import signal
+import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -11,12 +13,15 @@ from typing import Any
 from pysimt import mainloop, metrics, monitor
 from pysimt.utils.data import make_dataloader
 
+from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.files import make_folder
 from pysimt_sac.core.sections import RecipeOptions, TrainOptions
 from pysimt_sac.hosts.choice import check_reads_alike
 from pysimt_sac.hosts.engine.checkpoint import Checkpoint, keep_prefixes, load_checkpoint, load_weights
+from pysimt_sac.hosts.engine.data.corpus import Indices, ParallelCorpus, Text, read_sentences
 from pysimt_sac.hosts.engine.training.average import WeightAverage
 from pysimt_sac.hosts.engine.training.checkpointing import find_preparation
+from pysimt_sac.hosts.engine.training.gradients import gather_gradients
 from pysimt_sac.hosts.engine.training.interrupts import Interrupted
 from pysimt_sac.hosts.engine.training.journal import Journal
 from pysimt_sac.hosts.engine.training.runs import Run, files_of_run
@@ -108,8 +113,52 @@ class AveragingMonitor(monitor.Monitor):  # type: ignore[misc]
         self.average.restart()
 
 
+class BatchesByWords:
+    """The engine's batches of at most so many words, in place of those that pysimt's samplers draw."""
+
+    def __init__(self, model: Any, dataset: Any, batch_tokens: int, seed: int, progress: monitor.Monitor) -> None:
+        self.progress, options = progress, model.opts.model
+        sides = {}
+        for side in (model.sl, model.tl):
+            path = dataset.datasets[side].fnames[0]
+            sides[str(side)] = Text(read_sentences(path), model.vocabs[side], side.trg, path)
+        drawn = {name: options[name] for name in ("bucket_by", "bucket_order", "sampler_type", "max_len")}
+        self.corpus = ParallelCorpus(sides, 0, batch_tokens=batch_tokens, training=True, seed=seed, **drawn)
+
+    def __iter__(self) -> Iterator[Indices]:
+        return iter(self.corpus.batches(self.progress.ectr))
+
+    def __len__(self) -> int:
+        return len(self.corpus.batches(1))
+
+
+class SeveralBatches(list[Batch]):
+    """The batches of one update."""
+
+    def device(self, device: Any) -> None:
+        """Leave them where they are: each is moved when its turn comes."""
+
+
+class AccumulatingLoader:
+    """A loader of pysimt's, several batches at a time."""
+
+    def __init__(self, loader: Any, several: int) -> None:
+        self.loader, self.several = loader, several
+        self.dataset, self.batch_sampler = loader.dataset, loader.batch_sampler
+
+    def __iter__(self) -> Iterator[SeveralBatches]:
+        batches = (Batch({str(side): ids for side, ids in batch.items()}) for batch in self.loader)
+        while update := SeveralBatches(islice(batches, self.several)):
+            yield update
+
+    def __len__(self) -> int:
+        return -(-len(self.loader) // self.several)
+
+
 class Loop(mainloop.MainLoop):  # type: ignore[misc]
     """pysimt's loop, which follows a training recipe and saves the training state after every epoch."""
+
+    train_iterator: Any
 
     def __init__(
         self,
@@ -128,6 +177,12 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         super().__init__(model, {**options, "pretrained_file": ""} if state else options, manager)
         if self.eval_freq >= 0 and not hasattr(self, "vloss_iterator"):  # pysimt computes the loss in any case
             self.vloss_iterator = make_dataloader(model.load_data("val", self.batch_size, mode="eval"))
+        if recipe.batch_tokens:
+            dataset = self.train_iterator.dataset
+            dataset.sampler = BatchesByWords(model, dataset, recipe.batch_tokens, self.seed, self.monitor)
+            self.train_iterator = make_dataloader(dataset, self.pin_memory, self.num_workers)
+        if recipe.accumulate > 1:
+            self.train_iterator = AccumulatingLoader(self.train_iterator, recipe.accumulate)
         self.monitor.preparation, notes = find_preparation(config["data"], (str(model.sl), str(model.tl)))
         for note in (*notes, *self.follow(recipe)):
             log.info(note)
@@ -179,6 +234,17 @@ class Loop(mainloop.MainLoop):  # type: ignore[misc]
         if not self.run.state:
             resume.save(self)
         super().__call__()
+
+    def train_batch(self, batch: Any) -> float:
+        """Make one update, from one batch or from several; return the seconds it took."""
+        if not isinstance(batch, SeveralBatches):
+            return float(super().train_batch(batch))
+        started = time.time()
+        self.optim.zero_grad()
+        found = gather_gradients(self.model, batch, self.dev_mgr.dev, self.monitor.uctr, self.monitor.ectr)
+        self.loss_meter.update(found.loss, found.n_items)
+        self.optim.step()
+        return time.time() - started
 
     def train_epoch(self) -> bool:
         """Train for an epoch, and save the state if it was completed."""

@@ -19,6 +19,7 @@ from tests.hosts.pysimt.hosts import (
     train,
     training,
 )
+from tests.models.runs import points
 
 # One batch holds the whole text, so that both hosts see the same ones.
 WHOLE_TEXT = [
@@ -48,6 +49,22 @@ def recording(*arguments, lr, **more):
 adam.adam = recording
 assert main(sys.argv[1:]) == 0
 print(json.dumps(rates))
+"""
+
+# Prints the source sentences of each training batch, and how many target words it has with its padding.
+BATCHES = """
+import json, sys
+from pysimt_sac.cli import main
+from pysimt_sac.rl.session import Session
+batches, original = [], Session.training_loss
+def recording(self, batch, update):
+    words = self.actor.source_tokens
+    lines = [" ".join(words[number] for number in column if number > 2) for column in batch["src"].t().tolist()]
+    batches.append([lines, batch["trg"][1:].numel()])
+    return original(self, batch, update)
+Session.training_loss = recording
+assert main(sys.argv[1:]) == 0
+print(json.dumps(batches))
 """
 
 
@@ -112,6 +129,48 @@ def test_a_recipe_computes_in_pysimt_what_it_computes_in_the_engine(toy):
 
 
 @needs_pysimt
+@pytest.mark.parametrize("model_type", ["SimultaneousNMT", "MLENMT"])
+def test_batches_by_words_and_accumulated_ones_are_the_engines(toy, model_type):
+    """Both hosts see the same sentences in every update of two epochs, whose last updates have fewer batches."""
+    actor = train("embedded", toy, "actor", "train.max_epochs:1")
+    start = [f"train.model_type:{model_type}", f"train.pretrained_file:{actor}", "train.eval_freq:-1"]
+    start += ["model.dropout_emb:0", "model.bucket_by:src", "train.disp_freq:1", "train.lr:0.001"]
+    words = {"both": ["model.batch_tokens:60", "model.accumulate:3"], "one": ["model.batch_tokens:60"], "none": []}
+    expected = train("embedded", toy, "engine", *start, *words["both"])
+    pysimt_commands("pysimt", *(training(toy, name, *start, *more) for name, more in words.items()))
+    found = {name: run_folder(toy, name) for name in words}
+    losses, ours = points(expected, "train_LOSS"), points(found["both"], "train_LOSS")
+    assert losses == pytest.approx(ours, abs=1e-4)
+    assert len(points(found["one"], "train_LOSS")) > 2 * len(losses) > 20
+    assert distance(final_weights(found["both"]), final_weights(expected)) < 1e-4
+    assert min(distance(final_weights(found[name]), final_weights(expected)) for name in ("one", "none")) > 1e-3
+
+
+@needs_pysimt
+def test_two_halves_of_the_corpus_train_as_the_whole(toy):
+    words = [*WHOLE_TEXT, "train.optimizer:sgd", "train.lr:0.1", "train.model_type:MLENMT"]
+    halves = [*words, "train.batch_size:100", "model.accumulate:2"]
+    pysimt_commands("pysimt", training(toy, "one", *words), training(toy, "two", *halves))
+    one, two = (load_state(run_folder(toy, name))[0] for name in ("one", "two"))
+    assert one["progress"]["uctr"] == two["progress"]["uctr"] == 4
+    assert distance(one["weights"], two["weights"]) < 1e-6
+    assert one["progress"]["train_loss"] == pytest.approx(two["progress"]["train_loss"], abs=1e-5)
+    assert one["progress"]["train_loss"][-1] < one["progress"]["train_loss"][0] - 0.01
+
+
+@needs_pysimt
+def test_no_batch_by_words_is_too_large_and_every_sentence_is_in_one_batch_of_an_epoch(toy):
+    words = ["train.model_type:REINFORCENMT", "model.rollout_max_len:4", "model.batch_tokens:40", "train.eval_freq:-1"]
+    seen = json.loads(run_python(BATCHES, *training(toy, "words", *words), PYSIMT_SAC_HOST="pysimt").splitlines()[-1])
+    sentences, lines = sorted(toy.src.read_text().splitlines()), [line for batch, _ in seen for line in batch]
+    half = len(sentences)
+    assert sorted(lines[:half]) == sorted(lines[half:]) == sentences
+    assert lines[:half] != lines[half:]
+    assert max(n_words for _, n_words in seen) <= 40
+    assert sum(n_words for _, n_words in seen) > 30 * len(seen)
+
+
+@needs_pysimt
 def test_the_schedule_multiplies_the_algorithms_own_warm_up_and_keeps_its_length(toy):
     """Rates by hand: linear from update 2 on to 0 at update 6, times (1/4, 2/4, 3/4, 1, 1, 1) of the actor's."""
     words = [*WHOLE_TEXT, "train.model_type:MLENMT", "model.actor_warmup:4", "model.lr_schedule:linear"]
@@ -157,8 +216,8 @@ def test_every_checkpoint_holds_the_average_and_the_weights_go_on_without_it(toy
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["model.accumulate:2", "train.model_type:MLENMT"], "accumulate (pysimt makes one update per batch): only"),
-        (["model.batch_tokens:99"], "batch_tokens (pysimt sizes its batches by sentences): only the embedded engine"),
+        (["model.accumulate:2", "train.model_type:SACNMT"], "accumulate: SACNMT makes its own updates (only "),
+        (["model.accumulate:2", "model.precision:bfloat16"], "precision (pysimt computes in float32): only the "),
         (["model.label_smoothing:0.1", "train.model_type:MLENMT"], "MLENMT has its own loss, which is not smooth"),
         (["model.lr_schedule:cosine", "train.lr_decay:plateau"], "both change the learning rate"),
         (["train.model_type:MLENMT", "train.eval_metrics:bleu", "train.pretrained_file:nowhere"], "no such checkpoint"),

@@ -18,7 +18,8 @@ from pysimt_sac.hosts.pysimt.device import reserve_device
 reserve_device("cpu")
 from pysimt import mainloop, monitor
 owner, name, when, number = sys.argv[1:5]
-place = {"loop": mainloop.MainLoop, "monitor": monitor.Monitor}[owner]
+from pysimt_sac.hosts.pysimt.loop import Loop
+place = {"loop": mainloop.MainLoop, "ours": Loop, "monitor": monitor.Monitor}[owner]
 original, count = getattr(place, name), 0
 def deadly(self, *args, **more):
     global count
@@ -39,6 +40,8 @@ BUSY += ["train.eval_filters:lower", "train.eval_zero:True", "model.translator_t
 AVERAGED = ["train.model_type:SimultaneousNMT", "model.ema_decay:0.9", "model.weight_decay:0.01"]
 SAC = ["train.model_type:SACNMT", "model.critic_pretrain_updates:5", "model.support_size:6", "model.buffer_size:4"]
 SAC += ["model.rollout_max_len:8", "model.actor_warmup:30", "model.gradient_dropout:True", "train.lr:0.003"]
+
+BY_WORDS = ["train.model_type:MLENMT", "model.batch_tokens:40", "model.accumulate:3", "model.ema_decay:0.9"]
 
 
 def points(folder):
@@ -69,14 +72,16 @@ def without_ids(part):
     return {key: value for key, value in part.items() if key != "checkpoints"}
 
 
-@pytest.mark.parametrize("changes", [AVERAGED, SAC], ids=["pysimt's own model with averaged weights", "SACNMT"])
+@pytest.mark.parametrize(
+    "changes", [AVERAGED, SAC, BY_WORDS], ids=["pysimt's own model with averaged weights", "SACNMT", "batches by words"]
+)
 def test_a_resumed_run_equals_an_undisturbed_one(toy, changes):
     changes = [*BUSY, *changes]
     whole = train("pysimt", toy, "whole", *changes)
     command = ["train", "-d", "cpu", "-C", toy.config, "-s", "parts", *changes]
     deaths = [
         ("monitor", "save_model", "after", 1),  # while validating before the first update
-        ("loop", "train_batch", "before", 15),  # within the second epoch
+        ("ours", "train_batch", "before", 15),  # within the second epoch
         ("monitor", "save_models", "after", 1),  # after a validation, before the epoch's state is written
         ("monitor", "val_summary", "after", 1),
         ("loop", "train_epoch", "after", 2),

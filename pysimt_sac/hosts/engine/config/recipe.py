@@ -69,8 +69,6 @@ def without_effect(section: str, options: Any, needs: dict[str, tuple[str, bool]
 def check_supported_by_pysimt(recipe: RecipeOptions, where: object) -> None:
     """Refuse what pysimt's loop would ignore; `check_recipe` has refused what no host supports for this model."""
     reasons = {
-        "accumulate": "pysimt makes one update per batch",
-        "batch_tokens": "pysimt sizes its batches by sentences",
         "precision": "pysimt computes in float32",
         "wandb_project": "pysimt draws its curves in TensorBoard",
     }

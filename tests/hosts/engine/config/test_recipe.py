@@ -89,15 +89,15 @@ def test_writing_out_a_default_does_not_prevent_resuming(toy, pysimt):
 
 def test_keys_that_pysimt_would_ignore_are_refused_there():
     honoured = {"lr_schedule": "cosine", "lr_warmup": 5, "ema_decay": 0.9, "weight_decay": 0.1, "label_smoothing": 0.1}
-    check_supported_by_pysimt(RecipeOptions(**honoured), "my.conf")
+    check_supported_by_pysimt(RecipeOptions(**honoured, accumulate=2, batch_tokens=9), "my.conf")
     for name, value, reason in (
-        ("accumulate", 2, "pysimt makes one update per batch"),
-        ("batch_tokens", 9, "pysimt sizes its batches by sentences"),
+        ("precision", "bfloat16", "pysimt computes in float32"),
+        ("wandb_project", "mine", "pysimt draws its curves in TensorBoard"),
     ):
         with pytest.raises(UserError, match=rf"my.conf .model.: {name} .{reason}.: only the embedded engine can"):
             check_supported_by_pysimt(RecipeOptions(**{name: value}), "my.conf")
-    with pytest.raises(UserError, match=r"accumulate \(.*\), batch_tokens \(.*\): only"):
-        check_supported_by_pysimt(RecipeOptions(accumulate=2, batch_tokens=9), "my.conf")
+    with pytest.raises(UserError, match=r"precision \(.*\), wandb_project \(.*\): only"):
+        check_supported_by_pysimt(RecipeOptions(precision="bfloat16", wandb_project="mine"), "my.conf")
 
 
 def test_weight_decay_is_decoupled_from_adams_step():
