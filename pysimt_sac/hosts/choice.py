@@ -67,7 +67,9 @@ def network_of(train: dict[str, Any], model: dict[str, Any]) -> str:
         return name
     translator_args = model.get("translator_args")
     waits = model.get("translator_type") == "wk" or (isinstance(translator_args, dict) and "k" in translator_args)
-    return f"Simultaneous{'TF' if 'model_dim' in model else ''}{'WaitK' if waits else ''}NMT"
+    kind = "SimultaneousTF" if "model_dim" in model else "Simultaneous"
+    kind = "EncoderSelfAttentionSimultaneous" if "n_heads" in model else kind
+    return f"{kind}{'WaitK' if waits else ''}NMT"
 
 
 def check_reads_alike(stored: dict[str, Any], wait: int | None, path: object) -> None:

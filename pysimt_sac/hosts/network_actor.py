@@ -75,4 +75,4 @@ class NetworkActor:
         n_batches = -(-n_sentences // batch_size)
         for batch in islice(batches, 0, None, max(1, len(batches) // n_batches)):
             batch.device(self.device)
-            yield Batch({side: batch[side] for side in (self.source, self.target)})
+            yield Batch({str(side): values for side, values in batch.items()})

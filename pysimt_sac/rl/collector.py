@@ -127,6 +127,7 @@ class Collector:
             rollout.tokens_TB,
             tensor(rewards.potentials_TB),
             tensor(rewards.scale_B),
+            others={name: values for name, values in batch.items() if name not in (actor.source, actor.target)},
             created_at_update=step,
             sides=(actor.source, actor.target),
         )

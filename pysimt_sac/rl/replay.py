@@ -5,7 +5,7 @@ however full the buffer is, so that it can be saved often.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -74,7 +74,8 @@ class Experience:
 
     source_SB, reference_RB: as in the batch. tokens_TB: the rollout, `<bos> ... <eos>`, with one more row than steps.
     potentials_TB: R_t at every step, R_T after the end. scale_B: the reward scale c.
-    branches, choices: of branched rollouts. sides: names of source and target in a batch.
+    branches, choices: of branched rollouts. others: what else was in the batch, by name. sides: names of source and
+    target in a batch.
     """
 
     source_SB: Tensor
@@ -84,6 +85,7 @@ class Experience:
     scale_B: Tensor
     branches: Branches | None = None
     choices: Choices | None = None
+    others: Mapping[str, Tensor] = dataclasses.field(default_factory=dict)
     created_at_update: int = 0
     sides: tuple[str, str] = ("src", "trg")
 
@@ -122,7 +124,10 @@ class Experience:
         """Return some of the hypotheses, which must not be branched."""
         assert self.branches is None
         return self.replaced(
-            {name: value.index_select(-1, columns.to(value.device)) for name, value in self.tensors().items()}
+            {
+                name: value.index_select(min(1, value.dim() - 1), columns.to(value.device))
+                for name, value in self.tensors().items()
+            }
         )
 
     @cached_property
@@ -134,18 +139,18 @@ class Experience:
     def batch(self) -> Batch:
         """The sentence pairs as a batch."""
         source, target = self.sides
-        return Batch({source: self.source_SB, target: self.reference_RB})
+        return Batch({source: self.source_SB, target: self.reference_RB, **self.others})
 
     def to(self, device: torch.device) -> "Experience":
         """Return the experience on another device."""
         return self.replaced({name: value.to(device) for name, value in self.tensors().items()})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all tensors by name, those of branches and choices as `PART.NAME`."""
+        """Return all tensors by name, those of branches, choices and others as `PART.NAME`."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        for part in PARTS:
-            if values[part] is not None:
-                values |= {f"{part}.{name}": value for name, value in values[part]._asdict().items()}
+        parts = {part: values[part]._asdict() for part in ("branches", "choices") if values[part] is not None}
+        for part, named in {**parts, "others": self.others}.items():
+            values |= {f"{part}.{name}": value for name, value in named.items()}
         return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
     def replaced(self, tensors: Mapping[str, Tensor]) -> "Experience":
@@ -153,11 +158,13 @@ class Experience:
         return dataclasses.replace(self, **assemble(tensors))
 
     def converted(self, types: dict[torch.dtype, torch.dtype]) -> "Experience":
-        """Return a detached copy in host memory, with tensor types converted."""
-        tensors = {name: value.detach() for name, value in self.tensors().items()}
-        return self.replaced(
-            {name: value.to("cpu", types.get(value.dtype, value.dtype), copy=True) for name, value in tensors.items()}
-        )
+        """Return a detached copy in host memory, with tensor types converted, laid out as a restored one will be."""
+
+        def copied(value: Tensor) -> Tensor:
+            kind = types.get(value.dtype, value.dtype)
+            return value.detach().to("cpu", kind, copy=True, memory_format=torch.contiguous_format)
+
+        return self.replaced({name: copied(value) for name, value in self.tensors().items()})
 
 
 def rows_beside(tokens_TB: Tensor, other_RB: Tensor) -> Tensor:
@@ -168,7 +175,7 @@ def rows_beside(tokens_TB: Tensor, other_RB: Tensor) -> Tensor:
     return fitted_TB
 
 
-PARTS: dict[str, type[Branches] | type[Choices]] = {"branches": Branches, "choices": Choices}
+PARTS: dict[str, Callable[..., Any]] = {"branches": Branches, "choices": Choices, "others": dict}
 
 
 def assemble(tensors: Mapping[str, Tensor]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from pysimt_sac.rl.replay import IN_USE, Branches, Choices, Experience, ReplayBuffer
+from pysimt_sac.rl.rollout import repeat_batch
 
 
 def experience(number, size=2, source=3, reference=4, steps=5):
@@ -119,6 +120,29 @@ def test_some_hypotheses_can_be_selected():
     assert torch.equal(some.potentials_TB, whole.potentials_TB[:, [2, 0]])
     assert all(value.size(-1) == 2 for value in some.tensors().values())
     assert some.created_at_update == 3
+
+
+def test_what_else_was_in_a_batch_stays_with_its_sentences():
+    """Two inputs that only the host knows: one of five places with three numbers, one of numbered things."""
+    others = {"image": torch.randn(3, 5, 4).permute(1, 2, 0), "thing": torch.arange(8).view(2, 4, 1)}
+    whole = dataclasses.replace(experience(3, size=4), others=others)
+    some, batch = whole.select(torch.tensor([2, 0])), whole.batch
+    assert batch.lengths.keys() == {"src", "trg"}
+    for name, values in others.items():
+        assert torch.equal(some.others[name], values[:, [2, 0]])
+        assert torch.equal(batch[name], values)
+        assert torch.equal(batch.shard(1, 2)[name], values[:, 2:])
+        assert torch.equal(repeat_batch(batch, 2)[name], values[:, [0, 0, 1, 1, 2, 2, 3, 3]])
+    one, other = ReplayBuffer(2, seed=1), ReplayBuffer(2, seed=1)
+    for entry in (whole, some):
+        one.add(entry)
+    other.load_state_dict(one.state_dict())
+    for replay in (one, other):
+        found = {drawn.tokens_TB.size(1): drawn.batch for drawn in (replay.sample() for _ in range(20))}
+        for name, values in others.items():
+            torch.testing.assert_close(found[4][name], values, rtol=0, atol=0)
+            assert found[4][name].is_contiguous()  # in both, since matrix products depend on it in their last bits
+            torch.testing.assert_close(found[2][name], values[:, [2, 0]], rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("amount", [0, 2, 5])

@@ -29,7 +29,7 @@ class PysimtActor(NetworkActor):
     @classmethod
     def of(cls, model: Any) -> "PysimtActor":
         """Wrap a model as an actor."""
-        networks = nn.ModuleDict({"encoders": model.encoders, "dec": model.dec})
+        networks = nn.ModuleDict({name: part for name, part in model.named_children() if name != "loss"})
         source_tokens, tokens = (
             [str(vocab[number]) for number in range(len(vocab))] for vocab in (model.src_vocab, model.trg_vocab)
         )

@@ -22,6 +22,8 @@ USED = {
     "mainloop.get_translator": "_type",
     "mainloop.load_pt_file": "fname",
     "metrics.Metric": "name score higher_better",
+    "models.EncoderSelfAttentionSimultaneousNMT.cache_enc_states": "batch",
+    "models.EncoderSelfAttentionSimultaneousNMT.get_enc_state_dict": "up_to",
     "models.SimultaneousNMT": "opts",
     "models.SimultaneousNMT.forward": "batch",
     "models.SimultaneousNMT.load_data": "split batch_size mode",

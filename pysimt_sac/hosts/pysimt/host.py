@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import logging
 import platform
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 from pysimt import logger, mainloop, metrics, models, monitor, stranslator, translators
 from pysimt.config import TRAIN_DEFAULTS, Options
-from pysimt.models import SimultaneousTFNMT
+from pysimt.models import EncoderSelfAttentionSimultaneousNMT, SimultaneousTFNMT
 from pysimt.samplers.approx import ApproximateBucketBatchSampler
 from pysimt.stranslator import STranslator
 from pysimt.utils.data import make_dataloader, sort_predictions
@@ -28,6 +29,7 @@ from pysimt.utils.misc import fix_seed
 from pysimt.utils.topology import DataSource
 
 import pysimt_sac.models  # noqa: F401 - registers our algorithms
+from pysimt_sac.core.actor import Encoded
 from pysimt_sac.core.batch import Batch
 from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.core.files import make_folder, require_file
@@ -54,7 +56,7 @@ from pysimt_sac.hosts.engine.training.runs import open_run
 from pysimt_sac.hosts.pysimt import resume
 from pysimt_sac.hosts.pysimt.actor import PysimtActor
 from pysimt_sac.hosts.pysimt.loop import AveragingMonitor, HostJournal, Loop, as_pysimt_loads, stopped_by_signals
-from pysimt_sac.hosts.pysimt.stepper import SearchablePysimtModel
+from pysimt_sac.hosts.pysimt.stepper import IMAGE, SearchablePysimtModel
 from pysimt_sac.hosts.pysimt.transformer import TransformerActor
 from pysimt_sac.rl.algorithm import Algorithm
 from pysimt_sac.rl.session import Log, Session, TrainedByAlgorithm
@@ -62,7 +64,9 @@ from pysimt_sac.rl.session import Log, Session, TrainedByAlgorithm
 log = logging.getLogger("pysimt")
 
 
-TRAINED = ("SimultaneousNMT", "SimultaneousWaitKNMT", "SimultaneousTFNMT", "SimultaneousTFWaitKNMT")  # by algorithms
+KINDS = ("Simultaneous", "EncoderSelfAttentionSimultaneous", "SimultaneousTF")  # of networks that algorithms train
+TRAINED = tuple(f"{kind}{waiting}NMT" for kind in KINDS for waiting in ("", "WaitK"))
+SOURCES = re.compile(r"\s*src(:Text)?\s*(?P<image>,\s*image:(Numpy|ObjectDetections)\s*)?->")  # of a direction
 
 
 class PysimtShell(TrainedByAlgorithm):
@@ -87,9 +91,24 @@ class PysimtShell(TrainedByAlgorithm):
             self.defaults.setdefault(name, value)
         self.defaults.update(self.algorithm.defaults)
 
+    def load_data(self, split: str, batch_size: int, mode: str = "train") -> Any:
+        """Read a split; refuse images that are not there, or not of the size that the encoder expects."""
+        place, expected = f"{self.opts.filename} [data] {split}_set", self.opts.model.get("aux_dim")
+        try:
+            dataset = super().load_data(split, batch_size, mode)  # type: ignore[misc]
+        except RuntimeError as error:
+            raise UserError(f"refused by pysimt: {error}", place) from error
+        if IMAGE in self.topology.srcs:  # type: ignore[attr-defined]
+            first = dataset.collate_fn([dataset[0]])
+            if IMAGE not in first:
+                raise UserError("has no image", place, "add `'image': FILE`, as the direction has one")
+            if (size := first[IMAGE].size(-1)) != expected:
+                raise UserError(f"its images have {size} features, aux_dim says {expected}", place)
+        return dataset
+
     def load_batches(self, split: str, batch_size: int) -> list[Any]:
         """Return the batches of a split, with both sides."""
-        return list(make_dataloader(self.load_data(split, batch_size, mode="eval")))  # type: ignore[attr-defined]
+        return list(make_dataloader(self.load_data(split, batch_size, mode="eval")))
 
     def register_tensorboard(self, handle: Log) -> None:
         """Build the algorithm; last call of the loop's constructor, and never made for translation."""
@@ -104,9 +123,20 @@ class PysimtShell(TrainedByAlgorithm):
         return self.session.training_loss(Batch(sides), uctr)
 
 
+class ImageInEncoderActor(PysimtActor):
+    """The actor of the model whose encoder attends to the image; its decoder sees only the outcome."""
+
+    def encode(self, batch: Batch) -> Encoded:
+        """Encode the source and the image, as the model does with its own networks."""
+        networks, model_type = SimpleNamespace(**self.networks), EncoderSelfAttentionSimultaneousNMT
+        model_type.cache_enc_states(networks, batch)
+        return model_type.get_enc_state_dict(networks)  # type: ignore[no-any-return]
+
+
 def actor_of(model: Any) -> PysimtActor:
     """Return a model in a shell as an actor."""
-    return (TransformerActor if isinstance(model, SimultaneousTFNMT) else PysimtActor).of(model)
+    kinds = {SimultaneousTFNMT: TransformerActor, EncoderSelfAttentionSimultaneousNMT: ImageInEncoderActor}
+    return next((kind for model_type, kind in kinds.items() if isinstance(model, model_type)), PysimtActor).of(model)
 
 
 # Registration
@@ -157,12 +187,15 @@ def find_model(options: EngineOptions, where: object) -> Any:
 
 
 def check_inputs(options: EngineOptions, name: str, where: object) -> None:
-    """Refuse to train what no actor of ours can be: models of images or of several inputs."""
-    sources = str(options.model.get("direction")).split("->")[0].strip()
-    if "," in sources or sources.partition(":")[2] not in ("", "Text"):
+    """Refuse to train what no actor of ours can be."""
+    place, found = f"{where} [model] direction", SOURCES.match(str(options.model.get("direction")))
+    if not found:
         hint = "train this one by maximum likelihood, with the model_type that pysimt has for it"
-        what = f"{name} trains models of one text, not of {sources!r}: batches and replay hold words, no image features"
-        raise UserError(what, f"{where} [model] direction", hint)
+        raise UserError(f"{name} trains models of src:Text, alone or with image:Numpy or ObjectDetections", place, hint)
+    if found["image"] and "model_dim" in options.model:
+        raise UserError("pysimt's Transformers have no image encoder", place, "use a recurrent model, or words alone")
+    if "n_heads" in options.model and not found["image"]:
+        raise UserError("n_heads is for an encoder that attends to an image", place, "add `image:Numpy`")
 
 
 def make_scorer(name: str, scored_by: RegisteredMetric) -> Callable[[], Any]:
@@ -248,8 +281,10 @@ def check_options(ours: EngineOptions, model_type: type) -> tuple[RecipeOptions,
             raise UserError(f"unknown key {key!r}", f"{where} [train]", did_you_mean(key, TRAIN_DEFAULTS))
     if issubclass(model_type, PysimtShell):
         SimultaneousTFNMT.set_defaults(transformer := SimpleNamespace())
-        theirs = set(transformer.defaults) - names(ModelOptions)
+        theirs = {"n_heads", "att_dropout", *transformer.defaults} - names(ModelOptions)
         given = {key: ours.model.pop(key) for key in sorted(theirs) if key in ours.model}
+        given["direction"] = ours.model["direction"]
+        ours.model["direction"] = SOURCES.sub("src:Text ->", given["direction"])
         check_config(ours, TRAINED)
         ours.model.update(given)
     recipe, warnings = read_section(RecipeOptions, ours.model, f"{where} [model]"), list[str]()

@@ -16,11 +16,15 @@ from pysimt_sac.core.vocabulary import BOS, PAD, UNK
 from pysimt_sac.network.stepper import join_state, split_state
 from pysimt_sac.rl.rollout import select_encoded
 
+IMAGE = "image"  # pysimt's only input beside `src`
+
 
 def read_words(states: Encoded, read_N: Tensor) -> Encoded:
-    """Mask all but the first words of each source: as many as have been read."""
-    visible = {}
+    """Mask all but the first words of each source: as many as have been read. Images are seen from the start."""
+    visible = dict(states)
     for name, (states_SNC, mask_SN) in states.items():
+        if name == IMAGE:
+            continue
         places_S1 = torch.arange(len(states_SNC), device=read_N.device).unsqueeze(1)
         read_SN = (places_S1 < read_N).long()
         visible[name] = states_SNC, read_SN if mask_SN is None else mask_SN * read_SN

@@ -1,4 +1,4 @@
-"""The task that every algorithm must learn (`tests/models/task.py`), with pysimt's Transformer as the actor."""
+"""The task that every algorithm must learn (`tests/models/task.py`), with pysimt's other networks as the actor."""
 
 import json
 
@@ -21,10 +21,22 @@ from pysimt_sac.hosts.pysimt import host
 from pysimt_sac.rl.rollout import roll_out
 from tests.models import task
 
-folder, kinds = Path(sys.argv[1]), json.loads(sys.argv[2])
-NETWORK = {"model_dim": 24, "num_heads": 2, "enc_ff_dim": 24, "dec_ff_dim": 24, "enc_n_layers": 1, "dec_n_layers": 1,
-           "dropout": 0.0}
+folder, kinds, network = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
 host.register()
+
+class Pictured:
+    '''The task's corpus; with images, these alone show the kind of a source.'''
+
+    def __init__(self, corpus, sources):
+        self.batches, self.corpus = corpus.batches, corpus
+        self.images = torch.eye(2)[[int(source[4]) for source in sources]].unsqueeze(0)
+
+    def __getitem__(self, indices):
+        batch = self.corpus[indices]
+        if "aux_dim" in network:
+            batch["src"][0] = 4
+            batch["image"] = self.images[:, indices]
+        return batch
 
 def make_model(model_type, **options):
     engine, corpus = task.make_model("MLENMT", 1)
@@ -33,7 +45,7 @@ def make_model(model_type, **options):
         numbered = {token: f"{number} 1" for number, token in enumerate(vocab.tokens)}
         Path(files[side]).write_text(json.dumps(numbered))
     train = {"model_type": model_type, "batch_size": task.BATCH, "seed": 1, "pretrained_file": "an actor"}
-    model = {**task.TASK, **NETWORK, **options}
+    model = {**task.TASK, **network, **options}
     for name in ("emb_dim", "enc_dim", "dec_dim"):
         model[name] = task.SIZES[name]
     ours = Options("task.conf", {"train": train, "model": model, "data": {"val_set": files}, "vocabulary": files})
@@ -41,11 +53,12 @@ def make_model(model_type, **options):
     model = host.build_model(host.find_model(ours, "task.conf"), host.pysimt_options(ours))
     model.setup()
     model.reset_parameters()
-    return model, corpus, engine
+    return model, Pictured(corpus, [source for source, _ in task.PAIRS]), engine
 
 def share(model, engine, word):
     texts = {"src": task.Text(task.SOURCES, engine.src_vocab, is_target=False)}
-    batch = engine.make_corpus(texts, len(task.SOURCES))[torch.arange(len(task.SOURCES)).numpy()]
+    corpus = Pictured(engine.make_corpus(texts, len(task.SOURCES)), task.SOURCES)
+    batch = corpus[torch.arange(len(task.SOURCES)).numpy()]
     actor = host.actor_of(model)
     with torch.no_grad():
         found = roll_out(actor.stepper(actor.encode(batch)), torch.full((len(task.SOURCES),), 5), None).tokens_TB[1]
@@ -70,15 +83,37 @@ print(json.dumps(found))
 """
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory):
+LAYERS = {"enc_n_layers": 1, "dec_n_layers": 1, "enc_ff_dim": 24, "dec_ff_dim": 24, "num_heads": 2, "dropout": 0.0}
+TRANSFORMER = {"model_dim": 24, **LAYERS}
+IMAGES = {"direction": "src:Text, image:Numpy -> trg:Text", "aux_dim": 2, "aux_proj_dim": 24, "mm_fusion_op": "sum"}
+ALGORITHMS = [kind for kind in KINDS if "," not in kind]
+WITH_IMAGES = ["reinforce", "vine", "sac", "branched sac"]
+
+
+def learn(folder, kinds, network):
     """The shares of bad and good first words after maximum likelihood, and after each algorithm."""
-    kinds = json.dumps({kind: KINDS[kind] for kind in KINDS if "," not in kind})
-    folder = tmp_path_factory.mktemp("task")
-    return json.loads(run_python(LEARN, folder, kinds, PYSIMT_SAC_HOST="pysimt").splitlines()[-1])
+    chosen = json.dumps({kind: KINDS[kind] for kind in kinds})
+    found = run_python(LEARN, folder, chosen, json.dumps(network), PYSIMT_SAC_HOST="pysimt")
+    return json.loads(found.splitlines()[-1])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "," not in kind])
-def test_a_transformer_finds_the_late_reward_with_every_algorithm(found, kind):
-    assert found[""] == [1, 0]
-    assert found[kind] == [0, 1]
+@pytest.fixture(scope="module")
+def of_transformer(tmp_path_factory):
+    return learn(tmp_path_factory.mktemp("task"), ALGORITHMS, TRANSFORMER)
+
+
+@pytest.fixture(scope="module")
+def of_images(tmp_path_factory):
+    return learn(tmp_path_factory.mktemp("task"), WITH_IMAGES, IMAGES)
+
+
+@pytest.mark.parametrize("kind", ALGORITHMS)
+def test_a_transformer_finds_the_late_reward_with_every_algorithm(of_transformer, kind):
+    assert of_transformer[""] == [1, 0]
+    assert of_transformer[kind] == [0, 1]
+
+
+@pytest.mark.parametrize("kind", WITH_IMAGES)
+def test_it_is_found_where_only_the_image_tells_which_word_is_good(of_images, kind):
+    assert of_images[""] == [1, 0]
+    assert of_images[kind] == [0, 1]

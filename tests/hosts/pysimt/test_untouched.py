@@ -142,8 +142,8 @@ def test_wait_k_checkpoints_of_the_engine_translate_to_the_same_bytes_in_pysimt_
         ("pysimt", ["model.emb_dim:16"], "encoders.src.emb.weight has a different size: (16, 8) in the file, (16, 16)"),
         (
             "pysimt",
-            ["model.direction:src:Text, image:Numpy -> trg:Text"],
-            "trains models of one text, not of 'src:Text",
+            ["model.direction:src:Text, image:ImageFolder -> trg:Text"],
+            "SACNMT trains models of src:Text, alone or with image:Numpy or ObjectDetections",
         ),
         ("pysimt", ["model.translator_args:None"], "is a wait-k model, but this configuration reads the whole source"),
         (

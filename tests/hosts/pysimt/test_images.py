@@ -1,0 +1,81 @@
+"""Images beside the text: every algorithm trains with them, and what cannot be trained is refused in one line."""
+
+import json
+
+import pytest
+
+from pysimt_sac import models  # noqa: F401 - registers our models
+from pysimt_sac.core.registry import MODELS
+from tests.hosts.pysimt.hosts import COMMAND, NEEDS_PYSIMT, run_folder, run_python, start_python, training
+from tests.hosts.pysimt.images import add_images
+from tests.hosts.pysimt.test_experiments import RUN
+from tests.hosts.pysimt.test_models import VARIANTS, changes_for
+from tests.models.runs import points
+
+pytestmark = NEEDS_PYSIMT
+
+IMAGES = ["enc_bidirectional:False", "aux_dim:3", "aux_proj_dim:16", "mm_fusion_op:sum"]
+KINDS = [*(name for name in MODELS.items if not name.startswith("Simultaneous")), *VARIANTS]
+UPDATES = 4
+
+
+def test_a_split_without_images_is_refused_in_one_line(toy):
+    words = ["train.model_type:SACNMT", "model.direction:src:Text, image:Numpy -> trg:Text"]
+    done = start_python(COMMAND, *training(toy, "refused", *words), PYSIMT_SAC_HOST="pysimt")
+    assert done.returncode == 2
+    assert "[data] train_set: has no image (add" in done.stderr.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """A toy with images, and how the training with each algorithm ended."""
+    from tests.conftest import make_toy
+
+    toy = make_toy(tmp_path_factory.mktemp("images") / "toy")
+    add_images(toy, "Numpy")
+    quick = [f"train.max_iterations:{UPDATES}", "train.disp_freq:1", "train.eval_freq:-1"]
+    quick += [f"model.{option}" for option in IMAGES]
+    commands = {}
+    for kind in KINDS:
+        words = [word for word in changes_for(kind) if not word.startswith(("train.max_iter", "model.critic_pretrain"))]
+        alone = (
+            ["model.critic_pretrain_updates:1"] if any("critic_pretrain" in word for word in changes_for(kind)) else []
+        )
+        commands[kind] = [str(word) for word in training(toy, kind.replace(" ", "_"), *words, *quick, *alone)]
+    return toy, json.loads(run_python(RUN, stdin=json.dumps(commands), PYSIMT_SAC_HOST="pysimt").splitlines()[-1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_algorithm_trains_an_actor_that_sees_images(ended, kind):
+    toy, ends = ended
+    assert ends[kind][0] == 0, ends[kind]
+    run = run_folder(toy, kind.replace(" ", "_"))
+    losses = points(run, "train_LOSS")
+    assert sorted(losses) == list(range(1, UPDATES + 1))
+    (curves,) = run.glob("*.scalars.jsonl")
+    assert None not in [json.loads(line)["value"] for line in curves.read_text().splitlines()]  # not finite
+    assert losses[UPDATES] != 0  # as of critics alone
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("direction:src:Text, image:ImageFolder -> trg:Text", "SACNMT trains models of src:Text, alone or with image:"),
+        ("direction:src:Text, other:Text -> trg:Text", "SACNMT trains models of src:Text, alone or with image:"),
+        ("direction:image:Numpy -> trg:Text", "SACNMT trains models of src:Text, alone or with image:"),
+        ("n_heads:1", "n_heads is for an encoder that attends to an image"),
+        ("data.train_set.image:nowhere.npy", "train_set: refused by pysimt: nowhere.npy does not exist."),
+        ("aux_dim:5", "train_set: its images have 3 features, aux_dim says 5"),
+        ("model_dim:16", "pysimt's Transformers have no image encoder"),
+        ("aux_dims:3", "unknown key 'aux_dims' (did you mean 'aux_dim'?)"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_one_line(toy, word, expected):
+    if word != "n_heads:1":
+        add_images(toy, "Numpy")
+    word = word if word.startswith("data.") else f"model.{word}"
+    words = ["train.model_type:SACNMT", *(f"model.{option}" for option in IMAGES), word]
+    done = start_python(COMMAND, *training(toy, "refused", *words), PYSIMT_SAC_HOST="pysimt")
+    assert done.returncode == 2
+    assert expected in done.stderr.splitlines()[-1]
+    assert not run_folder(toy, "refused").exists()
