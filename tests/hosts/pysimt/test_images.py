@@ -2,11 +2,23 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from pysimt_sac import models  # noqa: F401 - registers our models
 from pysimt_sac.core.registry import MODELS
-from tests.hosts.pysimt.hosts import COMMAND, NEEDS_PYSIMT, run_folder, run_python, start_python, training
+from tests.hosts.pysimt.hosts import (
+    COMMAND,
+    NEEDS_PYSIMT,
+    pysimt_commands,
+    run_folder,
+    run_python,
+    start_python,
+    train,
+    training,
+    translating,
+    translation,
+)
 from tests.hosts.pysimt.images import add_images
 from tests.hosts.pysimt.test_experiments import RUN
 from tests.hosts.pysimt.test_models import VARIANTS, changes_for
@@ -15,7 +27,8 @@ from tests.models.runs import points
 pytestmark = NEEDS_PYSIMT
 
 IMAGES = ["enc_bidirectional:False", "aux_dim:3", "aux_proj_dim:16", "mm_fusion_op:sum"]
-KINDS = [*(name for name in MODELS.items if not name.startswith("Simultaneous")), *VARIANTS]
+BY_WORDS = "MLENMT by words"
+KINDS = [BY_WORDS, *(name for name in MODELS.items if not name.startswith("Simultaneous")), *VARIANTS]
 UPDATES = 4
 
 
@@ -55,6 +68,28 @@ def test_every_algorithm_trains_an_actor_that_sees_images(ended, kind):
     (curves,) = run.glob("*.scalars.jsonl")
     assert None not in [json.loads(line)["value"] for line in curves.read_text().splitlines()]  # not finite
     assert losses[UPDATES] != 0  # as of critics alone
+
+
+def test_our_search_sees_the_images_too(toy):
+    """With one hypothesis it is pysimt's greedy search; with wrong images, neither finds the same."""
+    add_images(toy, "Numpy")
+    (toy.folder / "out").mkdir()
+    words = ["train.model_type:MLENMT", "model.translator_type:bs", *(f"model.{option}" for option in IMAGES)]
+    (best,) = train("pysimt", toy, "beam", *words).glob("*.best.bleu.ckpt")
+    searches = {"ours": ["-f", "bs", "-k", "1"], "theirs": ["-f", "gs"]}
+    wrong = ["-x", f"data.val_set.image:{toy.folder}/other.npy"]
+    np.save(toy.folder / "other.npy", 9 * np.load(toy.folder / "val.npy")[::-1])
+    commands = [translating(best, toy.folder / f"out/{name}", *search) for name, search in searches.items()]
+    commands += [
+        translating(best, toy.folder / f"out/{name}-wrong", *search, *wrong) for name, search in searches.items()
+    ]
+    pysimt_commands("pysimt", *commands)
+    found = [
+        [translation(toy.folder / f"out/{name}{images}", suffix=suffix) for images in ("", "-wrong")]
+        for name, suffix in (("ours", "beam1.raw"), ("theirs", "gs.raw"))
+    ]
+    assert found[0] == found[1]
+    assert found[0][0] != found[0][1]
 
 
 @pytest.mark.parametrize(
