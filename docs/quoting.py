@@ -5,7 +5,7 @@ A quotation names the results, a system and a figure, so that a text cannot cont
 there are any; without one, the mean over runs. The figure is one of:
 - a metric (BLEU, chrF, TER, METEOR, length), then the test set (as in the tables; without one: all sets pooled), then
   `greedy` for greedy search;
-- LTA or ALI, then the test set, then `rare` for the rare cases only;
+- LTA or ALI, then the test set (without one: all sets pooled), then `rare` or `common` for these cases only;
 - one of these after `difference`, `interval`, `better` or `p`: this part of it alone;
 - `validation`, the best validation score, `time`, how long a run took, or `cost`, in updates of maximum likelihood.
 """
@@ -18,7 +18,7 @@ from typing import TypeVar
 from pysimt_sac.core.errors import UserError, did_you_mean
 from pysimt_sac.hosts.engine.training.pace import in_words
 from pysimt_sac.reproduce.results import ABSENT, Results, Score
-from pysimt_sac.reproduce.scoring import ALL, CASES, RARE
+from pysimt_sac.reproduce.scoring import ALL, CASES_OF
 from pysimt_sac.reproduce.tables import short_name, validation_metric
 
 QUOTATION = re.compile(r"\{([^{}:]+):([^{}:]+):([^{}:]+)\}")
@@ -52,13 +52,14 @@ def quote(results: Results, systems: str, figure: str) -> str:
         if baseline or rest:
             raise UserError(f"{word!r} takes one system and no test set")
         return of_runs(word, pick(system, {own["name"]: own["name"] for own in results.systems}), results)
-    option = "rare" if word in LEXICAL else "greedy"
+    options = ("rare", "common") if word in LEXICAL else ("greedy",)
+    option = next((name for name in rest if name in options), "")
     chosen = [name for name in rest if name != option]
     if len(chosen) > 1:
-        raise UserError(f"names more than a test set and {option!r}")
+        raise UserError(f"names more than a test set and {' or '.join(options)}")
     if baseline:
         pick(baseline, dict.fromkeys(results.baselines))
-    score = pick(system, find_scores(results, word, chosen, option in rest))
+    score = pick(system, find_scores(results, word, chosen, option))
     if wanted and not baseline:
         raise UserError(f"{wanted!r} is of a difference", hint="SYSTEM - BASELINE")
     return difference(results, score, baseline, wanted) if baseline else mean(score)
@@ -81,15 +82,13 @@ def of_runs(word: str, system: str, results: Results) -> str:
     return f"{statistics.fmean(run['best'][metric]['score'] for run in results.runs_of(system)):.1f}"
 
 
-def find_scores(results: Results, word: str, test_set: Sequence[str], option: bool) -> Mapping[str, Score]:
-    """Return the scores of all systems by a metric on a test set. option: rare cases, or greedy search."""
-    is_lexical = word in LEXICAL
-    part = (RARE if option else CASES) if is_lexical else ALL
-    searches = [search for search in results.searches if (search == "gs") == (option and not is_lexical)]
+def find_scores(results: Results, word: str, test_set: Sequence[str], option: str) -> Mapping[str, Score]:
+    """Return the scores of all systems by a metric on a test set. option: `rare`, `common` or `greedy`, or none."""
+    part = CASES_OF[option or "all"] if word in LEXICAL else ALL
+    searches = [search for search in results.searches if (search == "gs") == (option == "greedy")]
     there = [score for score in results.scores if score.part == part and score.search in searches]
     by_set = {short_name(score.test_set): score.test_set for score in there}
-    default = "" if is_lexical else results.test_sets()[0]
-    chosen = pick(test_set[0] if test_set else short_name(default), by_set)
+    chosen = pick(test_set[0] if test_set else short_name(results.test_sets()[0]), by_set)
     by_metric = {score.metric.split()[0]: score.metric for score in there}
     return results.scored(searches[0], chosen, part, pick(word, by_metric))
 
