@@ -2,7 +2,7 @@
 
 Haarnoja et al.'s algorithm, with exact expectations over actions, as sums over words: stochastic rollouts, a replay
 buffer, twin critics with target networks, and a policy that maximises reward and entropy. The critics read the
-reference. They learn alone for `critic_pretrain_updates`, then jointly with the actor.
+reference. They may learn alone first, for `critic_pretrain_updates`.
 
 With `lambda_return` above 0, the soft Bellman backup looks further ahead than one step. With `known_reward`, Q(s,a) =
 r(s,a) + f(s,a): the reward r of a word is computed, and critics learn the future f only. The paper has neither option.
@@ -54,7 +54,6 @@ class SAC(Algorithm):
         "support_min_probability": 0.02,
         "tau": 0.01,
         "critic_lr": 0.001,
-        "critic_pretrain_updates": 200,
     }
 
     def __init__(self, setup: Setup) -> None:

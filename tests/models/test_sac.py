@@ -105,7 +105,6 @@ def test_the_target_entropy_is_the_pre_trained_actors():
 # The divergence from the pre-trained actor, which every algorithm can have
 
 
-@torch.no_grad()
 def divergence(model, seed):
     """KL from the pre-trained policy over the first words of all sources."""
     start, _ = task.make_model("MLENMT", seed)
@@ -113,8 +112,9 @@ def divergence(model, seed):
     policies = []
     for each in (model, start.eval()):
         sources = tiny_batch(each, task.SOURCES, ["bad0"] * len(task.SOURCES))
-        stepper = each.stepper(each.encode(sources))
-        policies.append(stepper.log_probs(sources["trg"][:1].t()).squeeze(1)[:, 2:])  # without <pad> and <bos>
+        with torch.no_grad():
+            stepper = each.stepper(each.encode(sources))
+            policies.append(stepper.log_probs(sources["trg"][:1].t()).squeeze(1)[:, 2:])  # without <pad> and <bos>
     return float(losses.kl_divergence(*policies))
 
 
