@@ -49,7 +49,7 @@ HUGGING_FACE = {
     "MLE": "hf_demo_mle",
     "continued MLE": "hf_demo_control",
     "Vine": "hf_demo_vine",
-    "SAC BLEU": "hf_demo_sac",
+    "branched SAC": "hf_demo_branched_sac",
 }
 SPLITS = {"test": "in-domain", "test_ood": "out-of-domain"}
 SEARCH = "beam6"
