@@ -89,7 +89,7 @@ pretrained_file: ./runs/my
 ```sh
 pysimt train -C my_sac.conf                                # resumes after any interruption
 pysimt translate runs/my_sac -s test -f bs -k 6 -o out/sac
-pysimt-sac compare --ref test.de --baseline out/control.test.beam6 --system SAC out/sac.test.beam6
+pysimt-sac compare --ref test.de --baseline out/mle.test.beam6 --system SAC out/sac.test.beam6
 ```
 
 - **Algorithms**: [Soft Actor-Critic, branched rollouts, REINFORCE, MIXER, MRT and others](algorithms.md), a file each.
