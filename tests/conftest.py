@@ -165,7 +165,13 @@ def make_toy(folder: Path) -> Toy:
 @pytest.fixture(scope="session")
 def generate() -> ModuleType:
     """docs/generate.py, which is not part of the package."""
-    spec = importlib.util.spec_from_file_location("generate", Path(__file__).parents[1] / "docs/generate.py")
+    return load_script("docs/generate.py")
+
+
+def load_script(path: str) -> ModuleType:
+    """A script of the repository that is not part of the package, as a module."""
+    script = Path(__file__).parents[1] / path
+    spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

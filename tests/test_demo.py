@@ -1,22 +1,15 @@
 """The demo's table: what it shows, in 80 columns, and that equal translations are called that."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from pysimt_sac.cli import main_sac
 from pysimt_sac.evaluation.tables import render
-
-ROOT = Path(__file__).parents[1]
+from tests.conftest import load_script
 
 
 @pytest.fixture(scope="module")
 def demo():
-    spec = importlib.util.spec_from_file_location("demo", ROOT / "experiments/demo.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("experiments/demo.py")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The pages of `docs/` cannot go stale: their links lead somewhere, and their code runs."""
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -11,6 +10,7 @@ import pytest
 
 from pysimt_sac.cli import COMMANDS
 from pysimt_sac.hosts.engine.checkpoint import load_checkpoint
+from tests.conftest import load_script
 from tests.plain_corpus import CONFIG
 
 ROOT = Path(__file__).parents[1]
@@ -91,14 +91,6 @@ def test_the_code_of_the_api_page_runs(plain_corpus, tmp_path, monkeypatch, caps
     assert "True" in capsys.readouterr().out  # two epochs do not reach 30 BLEU
 
 
-def load_script(name):
-    """A script of `docs/` as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def shown(cells):
     """The kinds of output of each cell of a notebook."""
     return [
@@ -111,7 +103,7 @@ def shown(cells):
 @pytest.mark.slow
 def test_the_tutorial_runs_and_is_stored_with_what_it_shows(tmp_path):
     pytest.importorskip("matplotlib")
-    notebook = load_script("notebook")
+    notebook = load_script("docs/notebook.py")
     stored, done = notebook.read("tutorial"), notebook.execute(notebook.read("tutorial"), tmp_path)
     assert shown(stored["cells"]) == shown(done["cells"])
     assert str(shown(stored["cells"])).count("image/png") == 2
@@ -125,7 +117,7 @@ def test_the_tutorial_runs_and_is_stored_with_what_it_shows(tmp_path):
 def test_the_notebook_about_transformers_runs_and_is_stored_with_what_it_shows(tmp_path):
     """With less training."""
     pytest.importorskip("transformers", reason="the extra `hf` is not installed")
-    notebook = load_script("notebook")
+    notebook = load_script("docs/notebook.py")
     stored, done = notebook.read("marian"), notebook.read("marian")
     less = {
         '"max_epochs": 7, "eval_start": 7': '"max_iterations": 9, "eval_freq": 9',

@@ -1,10 +1,8 @@
 """`experiments/rare_decoder.py`: a beam search that prefers rare translations."""
 
-import importlib.util
 import math
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,16 +11,12 @@ import pysimt_sac
 from pysimt_sac.cli import main
 from pysimt_sac.core.vocabulary import BOS, UNK
 from pysimt_sac.hosts.engine.data.corpus import Text
-
-ROOT = Path(__file__).parents[1]
+from tests.conftest import load_script
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("rare_decoder", ROOT / "experiments/rare_decoder.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("experiments/rare_decoder.py")
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """Folders of tiny models with tokenizers, as `save_pretrained` leaves them, and a corpus to train them on."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.conftest import load_script
+
 CONFIG = """\
 [train]
 model_type: MLENMT
@@ -42,10 +41,7 @@ LANGUAGES = "source_language: eng_Latn\ntarget_language: deu_Latn"
 @pytest.fixture(scope="session")
 def marian_folder(toy_texts):
     """A tiny Marian model without weights."""
-    path = ROOT / "experiments/small_marian.py"
-    spec = importlib.util.spec_from_file_location("small_marian", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_script("experiments/small_marian.py")
     folder = toy_texts.parent / "marian"
     module.make([toy_texts / "train.src", toy_texts / "train.trg"], folder, pieces=70, size=16, layers=1, heads=2)
     return folder
